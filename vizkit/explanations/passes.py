@@ -13,7 +13,8 @@ from vizkit.analysis.comparison.class_names import match
 from vizkit.explanations.batched import Explained, Explainer
 from vizkit.explanations.job import Columns, Seen
 from vizkit.explanations.reading import Pixels
-from vizkit.explanations.table import Kind, encoded, map_fields
+from vizkit.explanations.table import PATCH_FEATURES, Kind, encoded, map_fields
+from vizkit.explanations.vectors import PatchVectors
 from vizkit.models import Loaded
 
 NUMBERS = pyarrow.list_(pyarrow.float32())
@@ -86,9 +87,10 @@ ANSWERED = [
 
 class Maps(Answers):
     """Maps of `methods`, of the class `explained`: the answer, the label's, or one class. `against`: less that of
-    another class. `without`: method → why this model has no such map. `no_map`: why a picture has none, in sentences.
+    another class. `features`: with the vectors of patches (`vectors`), for a pass more. `without`: method → why this
+    model has no such map. `no_map`: why a picture has none, in sentences.
 
-    Raises NotApplicable where no method applies.
+    Raises NotApplicable where no method applies, or the places of the vectors are not known.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Maps(Answers):
         target: str | int = ANSWER,
         against: int | None = None,
         layer: str = "",
+        features: bool = False,
     ) -> None:
         super().__init__(loaded)
         self.kind: Kind = kind
@@ -110,6 +113,8 @@ class Maps(Answers):
         self.signed = {method: one.signed for method, one in like.items()}
         self.cells = next(iter(like.values())).cells
         special = pyarrow.struct([(name, pyarrow.float32()) for name in self.explainer.special])
+        trace = self.explainer.many.like
+        self.vectors = PatchVectors(loaded, trace, self._noise().to(loaded.dtype)) if features and trace else None
         self.fields = [
             *ANSWERED,
             pyarrow.field("explained", pyarrow.int32()),
@@ -117,10 +122,12 @@ class Maps(Answers):
             pyarrow.field("no_map", pyarrow.string()),
             *([pyarrow.field("rollout_special", special)] if self.explainer.special else []),
             *(field for method, shape in self.shapes.items() for field in map_fields(method, shape, kind)),
+            *([self.vectors.field] if self.vectors else []),
         ]
 
     def of(self, seen: Seen) -> Columns:
-        return self.columns(self.explained(seen), seen.labels)
+        own = {PATCH_FEATURES: self.vectors.of(seen.pixels.to(self.loaded.dtype))} if self.vectors else {}
+        return self.columns(self.explained(seen), seen.labels) | own
 
     def explained(self, seen: Seen) -> Explained:
         truths = [self.truth(label) for label in seen.labels]

@@ -21,6 +21,7 @@ from vizkit.explanations.place import Address, Place, RunError, place_of, read_t
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
 Kind = Literal["uint8", "float16"]
 Maps = Float32[np.ndarray, "picture row column"]
+PATCH_FEATURES = "patch_features"  # a column, see `vectors`
 PICTURE = pyarrow.schema(
     {
         "key": pyarrow.string(),
@@ -98,7 +99,8 @@ class Explanations:
 
     def row(self, key: str) -> dict[str, Any]:
         """One picture's, its maps as values. Raises ValueError."""
-        table = self.dataset.to_table(filter=dataset.field("key") == key)
+        columns = [name for name in self.dataset.schema.names if name != PATCH_FEATURES]
+        table = self.dataset.to_table(columns, filter=dataset.field("key") == key)
         if not len(table):
             raise ValueError(f"{self.path} has no image {key[:100]!r}.")
         maps = {f"map_{method}": decoded(table, method)[0] for method in self.methods}

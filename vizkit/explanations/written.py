@@ -1,7 +1,7 @@
 """What `vizkit explain` wrote, for others: checked before it is believed, compared, and with its pictures."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ import pyarrow
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
-from vizkit.explanations.table import PICTURE, Explanations, alike, map_fields, opened
+from vizkit.explanations.table import PATCH_FEATURES, PICTURE, Explanations, alike, map_fields, opened
 from vizkit.from_json import read, read_fields
-from vizkit.image import RGB, ImageError, Preprocessing, side_of
+from vizkit.image import RGB, ImageError, Preprocessing, seen, side_of
 
 CLASSES = ("truth", "answer", "explained")  # columns
 
@@ -78,7 +78,7 @@ def named(row: Mapping[str, Any], labels: Sequence[str]) -> dict[str, str]:
 
 def rows_of(results: Explanations) -> list[dict[str, Any]]:
     """Every row without its maps, the names of classes beside their numbers."""
-    left_out = ("map_", "low_", "high_", "sha256", "rollout_special")
+    left_out = ("map_", "low_", "high_", "sha256", "rollout_special", PATCH_FEATURES)
     names = [name for name in results.dataset.schema.names if not name.startswith(left_out)]
     return [row | named(row, results.manifest["labels"]) for row in results.dataset.to_table(names).to_pylist()]
 
@@ -122,3 +122,13 @@ def rgb_as_explained(source: Source, item: Item | None, sha256: bytes | None) ->
     if sha256_of(content) != sha256:
         raise ImageError("The image has changed since it was explained.")
     return rgb_of(content)
+
+
+def images_as_seen(
+    results: Explanations, keys: Sequence[str], may: Callable[[str], bool] = lambda _: True
+) -> Iterator[RGB]:
+    """What the model saw of each. Raises DatasetError, OSError and ImageError where one cannot be reached."""
+    source, needs = source_of(results, may), needs_of(results)
+    items = items_of(source, keys)
+    for key in keys:
+        yield seen(rgb_as_explained(source, items.get(key), results.row(key)["sha256"]), needs)

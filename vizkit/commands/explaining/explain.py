@@ -34,6 +34,7 @@ def explain(
     images: Images = None,
     split: Literal["", "train", "val", "test"] = "",
     precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto",
+    patch_features: bool = False,
     cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
 ) -> None:
@@ -57,6 +58,8 @@ def explain(
         split: Of many images that are divided.
         precision: Of many images: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md), tf32
             leaves the weights in float32 and rounds what it multiplies.
+        patch_features: Of many images: also the vector of every patch after the last block, which `explained --alike`
+            searches; 2 bytes a number.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
     from vizkit.explanations.place import place_of
@@ -66,7 +69,7 @@ def explain(
         if edit:
             raise ValueError("--edit is for one image, not for many.")
         classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
-        how |= {"precision": precision, "cluster": cluster}
+        how |= {"precision": precision, "patch_features": patch_features, "cluster": cluster}
         return explain_many(image, places, opening, model, names, layer, classes, maps=maps, **how)
     files = [*map(Path, output)]
     for path in files:

@@ -50,6 +50,7 @@ def explain_many(
     images: int | None,
     split: str,
     precision: str,
+    patch_features: bool,
     cluster: Cluster,
 ) -> None:
     """`classes`: what is explained, and what it is set against."""
@@ -71,7 +72,7 @@ def explain_many(
             number = loaded.labels.index(named)
             raise ValueError(f"{loaded.name} has a class {named!r}; for that one give class {number}.")
         target: Any = named if named in (ANSWER, LABEL) else loaded.number_of(named)
-        make = partial(Maps, loaded, chosen(methods), maps, target, rival, layer)
+        make = partial(Maps, loaded, chosen(methods), maps, target, rival, layer, patch_features)
         made_by = make()
         for method, reason in made_by.without.items():
             print(f"{METHODS[method].title}: no map. {reason}")
@@ -148,6 +149,7 @@ def settings_of(data: str, split: str, source: "Source", loaded: "Loaded", made_
         "labels": [*loaded.labels],
         "preprocessing": asdict(loaded.preprocessing),
         "maps": {name: {"shape": shape, "signed": made_by.signed[name]} for name, shape in made_by.shapes.items()},
+        **({"patch_features": [*made_by.vectors.shape]} if made_by.vectors else {}),
         "kind": made_by.kind,
         "target": made_by.target,
         "against": made_by.against,

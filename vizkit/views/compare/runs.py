@@ -11,7 +11,7 @@ from vizkit.explanations.table import Explanations
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import of_evidence
 from vizkit.figure.sheet import enlarged
-from vizkit.image import RGB, seen
+from vizkit.image import RGB
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Download, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.writing import csv_rows
@@ -49,13 +49,9 @@ def pictures(run: Explanations, keys: Sequence[str], may: Callable[[str], bool])
     """As the model saw them, enlarged; grey where they cannot be reached any more."""
     needs = written.needs_of(run)
     found = {key: np.full((*needs.size_hw, 3), GREY, np.uint8) for key in keys}
-    try:
-        source = written.source_of(run, may)
-        items = written.items_of(source, keys)
-        for key in keys:
-            found[key] = seen(written.rgb_as_explained(source, items.get(key), run.row(key)["sha256"]), needs)
-    except (DatasetError, ImageError, OSError):
-        pass
+    with suppress(DatasetError, ImageError, OSError):
+        for key, rgb in zip(keys, written.images_as_seen(run, keys, may), strict=True):
+            found[key] = rgb
     return {key: enlarged(rgb, SIDE_PX) for key, rgb in found.items()}
 
 
