@@ -292,10 +292,71 @@ class Words:
         far = ((place[:, None] - place[None]) ** 2).sum(-1).sqrt()
         return float((unit @ unit.T)[(far - steps).abs() < 0.5].mean())
 
-    def likeness(self, block: int = 0, query: Any = "patch") -> Tensor:
+    def likeness(self, block: Any = 0, query: Any = "patch") -> Tensor:
         plain, seen = self.seen()
-        x = seen.stream[block][0]
+        x = seen.stream[-1 if block == "last" else block][0]
         return F.cosine_similarity(x, x[self.token(plain, query)][None])[plain.special :].view(plain.grid)
+
+    # ---- several images ----------------------------------------------------------------------------------------------
+    def vectors(self, picture: str = "", block: Any = "last") -> Tensor:
+        plain, seen = self.seen(picture=picture)
+        return seen.stream[-1 if block == "last" else block][0, plain.special :]
+
+    def pictures(self) -> list[str]:
+        """The image, and two others of its kind."""
+        others = [*samples.INSECTS] if self.image in samples.INSECTS else ["china", "astronaut", "cat"]
+        return ["", *[name for name in others if name != self.image][:2]]
+
+    def directions(self) -> tuple[Tensor, Tensor]:
+        """(how far every patch of the image lies along each of the three, (patch, 3), which share each explains)."""
+        every = [self.vectors(name).double() for name in self.pictures()]
+        x = torch.cat(every)
+        mean = x.mean(0)
+        values, found = torch.linalg.eigh((x - mean).T @ (x - mean))
+        scores = (x - mean) @ found[:, [-1, -2, -3]]
+        attended = [self.attention(picture=name).flatten().double() for name in self.pictures()]
+        weights = torch.cat([each / each.mean() for each in attended])
+        sign = torch.where((weights - weights.mean()) @ scores < 0, -1.0, 1.0)
+        return (scores * sign)[: len(every[0])], values[[-1, -2, -3]] / values.sum()
+
+    def main_direction(self, number: int = 1) -> Tensor:
+        plain, _ = self.seen()
+        return self.directions()[0][:, number - 1].float().view(plain.grid)
+
+    def object_by(self, rule: str = "TokenCut") -> Tensor:
+        plain, _ = self.seen()
+        if rule == "attention":
+            heat, mask, held = self.attention().flatten().double(), torch.zeros(math.prod(plain.grid)), 0.0
+            for place in heat.argsort(descending=True).tolist():
+                if held < 0.6 * float(heat.sum()):
+                    mask[place], held = 1.0, held + float(heat[place])
+            return mask.view(plain.grid)
+        unit = F.normalize(self.vectors().double(), dim=1)
+        edges = torch.where(unit @ unit.T >= 0.4, 1.0, 1e-5).double()
+        root = edges.sum(1).rsqrt()
+        _, found = torch.linalg.eigh(torch.eye(len(edges)) - root[:, None] * edges * root)
+        y = root * found[:, 1]
+        side = y > y.mean()
+        side = side if side[y.abs().argmax()] else ~side
+        return side.float().view(plain.grid)
+
+    def best_elsewhere(self) -> float:
+        plain, _ = self.seen()
+        own = self.vectors()[self.token(plain, "patch") - plain.special]
+        return max(float(F.cosine_similarity(self.vectors(name), own[None]).max()) for name in self.pictures()[1:])
+
+    def mirrored(self) -> float:
+        plain, pixels = self.plain()
+        with torch.no_grad():
+            there = plain.run(pixels.flip(-1)).stream[-1][0, plain.special :]
+        rows, columns = plain.grid
+        found = (F.normalize(self.vectors(), dim=1) @ F.normalize(there, dim=1).T).argmax(1)
+        right = 0
+        for patch, other in enumerate(found.tolist()):
+            down = (patch // columns - other // columns) / rows
+            across = (columns - 1 - patch % columns - other % columns) / columns
+            right += math.hypot(down, across) <= 0.1 + 1e-6
+        return right / (rows * columns)
 
     # ---- the answer --------------------------------------------------------------------------------------------------
     def cls(self, name: Any, picture: str = "") -> int:
@@ -385,13 +446,12 @@ class Words:
     def covered(self) -> Tensor:
         plain, _ = self.seen()
         rows, columns = plain.grid
-        fine = torch.zeros(rows * 20, columns * 20)
         if self.image in samples.INSECTS:
-            mask = torch.from_numpy(samples.insect(self.image).insect).float()
-            fine = F.interpolate(mask[None, None], (rows * 20, columns * 20), mode="nearest")[0, 0]
+            fine = torch.from_numpy(samples.insect(self.image).insect).float()
         else:
+            fine = torch.zeros(rows * 20, columns * 20)
             fine[rows * 5 : rows * 15, columns * 5 : columns * 15] = 1
-        return F.avg_pool2d(fine[None, None], 20)[0, 0]
+        return fine.unflatten(0, (rows, -1)).unflatten(2, (columns, -1)).mean((1, 3))
 
     def on_subject(self, map: Tensor) -> float:
         map = map.clamp(min=0)
@@ -406,6 +466,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "apart": lambda one, two: math.hypot(one[0] - two[0], one[1] - two[1]),
     "overlap": lambda one, other: float(torch.minimum(one / one.sum(), other / other.sum()).sum()),
     "correlation": lambda one, other: float(spearmanr(one.flatten(), other.flatten())[0]),
+    "above": lambda map, value=0: (map > value).float(),
     "exp": math.exp,
     "sqrt": math.sqrt,
     "log": lambda x: math.log(max(x, 1e-30)),
@@ -435,7 +496,9 @@ def words(of: Subject) -> dict[str, Callable[..., Any]]:
         "rollout",
     )
     asks += ("relevance", "survives", "probability_without", "on_subject")
+    asks += ("main_direction", "object_by", "best_elsewhere", "mirrored")
     every = PLAIN | {"holding": holding} | own.counted() | {name: getattr(own, name) for name in asks}
+    every["explained"] = lambda number=1: float(own.directions()[1][number - 1])
     every["subject_share"] = lambda: float(own.covered().mean())
 
     def asked(word: Callable[..., Any]) -> Callable[..., Any]:

@@ -118,7 +118,7 @@ def _table(of: Subject) -> Tensor:
 
 
 @word
-def likeness(of: Subject, block: int = 0, query: Query = "patch") -> Map:
+def likeness(of: Subject, block: At = 0, query: Query = "patch") -> Map:
     """Cosine of a patch's vector with all others after a block; 0: as embedded, before positions."""
     if block:
         features = of.whole().features[one_of(len(of.whole().features), block, "block")]

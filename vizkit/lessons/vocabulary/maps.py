@@ -13,6 +13,7 @@ from vizkit.lessons.vocabulary.asking import (
     plain,
     says,
 )
+from vizkit.traces import NotApplicable
 
 
 @plain
@@ -34,12 +35,18 @@ def holding(map: Map, share: Number = 0.5) -> int:
     return round(receptive_field.holding(map.clamp(min=0).nan_to_num(), share) * map.numel())
 
 
+@plain
+def correlation(one: Map, other: Map) -> float:
+    """Rank correlation of two maps."""
+    if one.shape != other.shape:
+        sizes = " and ".join(f"{rows} × {columns}" for rows, columns in (one.shape, other.shape))
+        raise NotApplicable(f"Maps of {sizes} places have no rank correlation.")
+    return float(randomisation.spearman(one, other))
+
+
 says("at", "The value of a map at a place.", lambda map, place: float(map[place]), plain)
 says("peak", "The largest value of a map.", lambda map: float(map.nan_to_num(-math.inf).max()), plain)
 says("total", "The sum of a map.", lambda map: float(map.nan_to_num().sum()), plain)
-says(
-    "correlation", "Rank correlation of two maps.", lambda one, other: float(randomisation.spearman(one, other)), plain
-)
 says(
     "overlap",
     "What two maps have on the same patches, 0 to 1.",
