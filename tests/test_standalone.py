@@ -9,10 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 import vizkit
 from tests.conftest import random_model
+from vizkit.datasets import samples
 from vizkit.datasets.photographs import picture as photograph
+from vizkit.image import ImageError
 from vizkit.models import Keep
 from vizkit.models import trace as plain_trace
 from vizkit.standalone import Card, fragment
@@ -128,3 +131,33 @@ def test_chosen_rows_and_a_network_without_attention_have_pages_too():
     assert packed(rows, 10_000_000).layers[0]["queries"] == 2
     features = packed(vizkit.trace(vizkit.load("bundled:digits_cnn", device="cpu"), PICTURE), 10_000_000)
     assert {layer["kind"] for layer in features.layers} == {"features"}
+
+
+# ---- what is given ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("function", [vizkit.trace, vizkit.explain, lambda *given: vizkit.show("rollout", *given)])
+@pytest.mark.parametrize(
+    ("model", "image", "sentence"),
+    [
+        ("bundled:digits_vit", "sample:digit 3", "A model has to be what vizkit.load or vizkit.wrap gives."),
+        (None, "nowhere/cat.png", "'cat.png': There is no file at this path"),
+        (None, "sample:digit 33", "No image that comes with vizkit is called 'digit 33'; the nearest is digit 3"),
+        (None, np.zeros((8, 8, 3)), "The image has to be 8-bit RGB"),
+        (None, np.zeros((8, 8), np.uint8), "The image has to be 8-bit RGB"),
+        (None, 3, "The image has to be 8-bit RGB"),
+    ],
+)
+def test_what_is_no_model_and_no_image_is_one_sentence(function, model, image, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        function(model or vizkit.load("bundled:digits_vit", device="cpu"), image)
+
+
+def test_an_image_is_given_by_its_path_or_by_its_name(tmp_path):
+    loaded, rgb = vizkit.load("bundled:digits_vit", device="cpu"), samples.picture("digit 3")
+    Image.fromarray(rgb).save(tmp_path / "3.png")
+    (tmp_path / "broken.png").write_bytes(b"no image")
+    traces = [vizkit.trace(loaded, each) for each in (rgb, tmp_path / "3.png", "sample:digit 3")]
+    assert all(torch.equal(each.logits, traces[0].logits) for each in traces)
+    assert all((each.picture == rgb).all() for each in traces)
+    assert torch.equal(vizkit.explain(loaded, "sample:digit 3").heat, vizkit.explain(loaded, rgb).heat)
+    with pytest.raises(ImageError, match=r"'broken\.png': "):
+        vizkit.trace(loaded, tmp_path / "broken.png")

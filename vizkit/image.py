@@ -72,8 +72,10 @@ def open_image(source: str | os.PathLike | bytes) -> RGB:
         if not is_regular(source):
             raise ImageError("This path leads to no file; give the path of an image.")
         return read_picture(read_bytes(source, MAX_BYTES + 1)).rgb
+    except ImageError as error:  # in a loop over many files one wants to know which
+        raise ImageError(f"{os.path.basename(source)[:60]!r}: {error}") from None
     except OSError:
-        raise ImageError("The file cannot be read; check that you may open it.") from None
+        raise ImageError(f"{os.path.basename(source)[:60]!r} cannot be read; check that you may open it.") from None
 
 
 @runtime_checkable

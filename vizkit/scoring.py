@@ -127,28 +127,31 @@ class Question:
 
 
 def explain(
-    loaded: "Loaded",
-    image: "UInt8[np.ndarray, 'height width 3']",
+    loaded: object,
+    image: object,
     method: str = "rollout",
     target: int | str | None = None,
     against: int | str | None = None,
 ) -> "Explanation":
     """Where a model's answer to one image came from, by a published method.
 
-    `image`: RGB. `method`: a name in `vizkit.analysis.attribution.methods.METHODS`, each with its paper. `target`: the
-    class to explain, by its number from 0 or its name (`Loaded.number_of`); None takes the most probable one.
-    `against`: explain the target's logit less that of this class. Attention and rollout know no class.
+    `loaded`, `image`: as of `vizkit.trace`. `method`: a name in `vizkit.analysis.attribution.methods.METHODS`, each
+    with its paper. `target`: the class to explain, by its number from 0 or its name (`Loaded.number_of`); None takes
+    the most probable one. `against`: explain the target's logit less that of this class. Attention and rollout know no
+    class.
 
     The map is `heat`, (row, column), over the part of the image that the model sees (`vizkit.image.seen_box`); `words`
     says what it answers and cannot tell, `scale` what its numbers are and how far they go. Raises ValueError for a
-    method or class that does not exist, and NotApplicable, a ValueError too, with the reason why there is no such map
-    here.
+    model, image, method or class that is none, and NotApplicable, a ValueError too, with the reason why there is no
+    such map here.
     """
     from vizkit.analysis.attribution.methods import METHODS
+    from vizkit.datasets.samples import image_of
+    from vizkit.models.sources.loaded import model_of
 
     if method not in METHODS:
         raise ValueError(f"There is no method {str(method)[:40]!r}; there are {', '.join(METHODS)}.")
-    return Question.of(loaded, image, target, against).explain(method)
+    return Question.of(model_of(loaded), image_of(image)[0], target, against).explain(method)
 
 
 def pictures(loaded: "Loaded", data: str, images: int, split: str = "test", seed: int = FRESH_SEED) -> "ImageSet":

@@ -1,10 +1,14 @@
 """The pictures that come with vizkit, by the names that the app gives them: photographs, drawn insects, digits."""
 
+import os
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import UInt8
+
+from vizkit.image import ImageError, open_image
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -27,6 +31,8 @@ INSECTS = (  # datasets.insects.LABELS, which a test compares: importing it take
     "water scorpion",
 )
 INSECT_SIDE_PX = 224
+SAMPLE = "sample:"  # before the name of one, so that it hides no file
+NOT_RGB = "The image has to be 8-bit RGB, (height, width, 3), as vizkit.open_image gives it."
 
 
 def names() -> list[str]:
@@ -39,6 +45,21 @@ def kind_of(name: str) -> Kind:
     """What a picture is one of; a visitor's own is a photograph."""
     drawn = name in INSECTS
     return "insects" if drawn else "digits" if name in [f"digit {n}" for n in DIGITS] else "photographs"
+
+
+def image_of(given: object) -> tuple[UInt8[np.ndarray, "height width 3"], str]:
+    """The pixels of what somebody gives for an image: RGB, the path of a file or "sample:" and one of `names()`, which
+    is then its name too. Raises ImageError."""
+    if isinstance(given, str | os.PathLike):
+        name = str(given).removeprefix(SAMPLE) if str(given).startswith(SAMPLE) else ""
+        if name and name not in names():
+            near = " or ".join(get_close_matches(name, names(), n=3)) or ", ".join(names())
+            raise ImageError(f"No image that comes with vizkit is called {name[:60]!r}; the nearest is {near}.")
+        return (picture(name), name) if name else (open_image(given), "")
+    rgb = np.asarray(given)
+    if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
+        raise ImageError(NOT_RGB)
+    return np.ascontiguousarray(rgb), ""
 
 
 def picture(name: str) -> UInt8[np.ndarray, "height width 3"]:

@@ -74,8 +74,10 @@ class Layout:
         return any(_called(name, each) for side in sides(maps) for name in side for each in self.only)
 
     def _places(self, names: Sequence[str]) -> list[int]:
-        """Of those that are asked for; where no name of their kind is, of all, and of one for maps in no table."""
-        asked = [at for at, name in enumerate(names) if any(_called(name, each) for each in self.only)]
+        """Of those that are asked for, in that order; where no name of their kind is, of all, and of one for maps in
+        no table."""
+        found = [at for each in self.only for at, name in enumerate(names) if _called(name, each)]
+        asked = [*dict.fromkeys(found)]
         among = {_kind(name) for name in names} & {_kind(each) for each in self.only} - {""}
         return asked if asked or among else list(range(len(names))) or [0]
 

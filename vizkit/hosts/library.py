@@ -5,7 +5,6 @@ shown.save("rollout.png")
 shown.numbers["by_layer"]
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.datasets.samples import image_of
 from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
 from vizkit.views import VIEWS, Entry, class_of, reads, replaced
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 
 MOST_MODELS = 4
-SAMPLE = "sample:"  # before the name of a picture that comes with vizkit, so that it hides no file
 NO_MODEL = "no model"  # as it is called
-NOT_RGB = "The image has to be 8-bit RGB, (height, width, 3), as vizkit.open_image gives it."
 
 
 def show(
@@ -132,32 +130,18 @@ def _point(at: object) -> tuple[float, float]:
 def _models(loaded: object, entry: Entry) -> "list[Loaded]":
     if "models" not in entry.reads:
         return []
-    from vizkit.models import Loaded
+    from vizkit.models.sources.loaded import model_of
 
     given = list(loaded) if isinstance(loaded, list | tuple) else [] if loaded is None else [loaded]
     if not given and not entry.needs:
         return []
     if not 1 <= len(given) <= MOST_MODELS:
         raise ControlError(f"{entry.title} shows one to {MOST_MODELS} models, not {len(given)}.")
-    models = [each for each in given if isinstance(each, Loaded)]
-    if len(models) < len(given):
-        raise ControlError("A model has to be what vizkit.load or vizkit.wrap gives.")
-    return models
+    return [*map(model_of, given)]
 
 
 def opened(image: object, entry: Entry) -> tuple[RGB, str]:
     """The pixels of an image, and its name where it comes with vizkit. Raises ValueError."""
-    from vizkit.datasets import samples
-
     if image is None:
         raise ControlError(f"{entry.title} shows something of an image: give one.")
-    if isinstance(image, str | os.PathLike):
-        name = str(image).removeprefix(SAMPLE) if str(image).startswith(SAMPLE) else ""
-        if name and name not in samples.names():
-            near = _nearest(name, dict.fromkeys(samples.names()))
-            raise ControlError(f"No image that comes with vizkit is called {name[:60]!r}; {near}.")
-        return (samples.picture(name), name) if name else (open_image(image), "")
-    rgb = np.asarray(image)
-    if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
-        raise ControlError(NOT_RGB)
-    return np.ascontiguousarray(rgb), ""
+    return image_of(image)

@@ -8,10 +8,12 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit import models
+from vizkit.datasets.samples import image_of
 from vizkit.heads import SOFTMAX, Head
 from vizkit.image import Box, seen_box
-from vizkit.models import Keep, Loaded
+from vizkit.models import Keep
 from vizkit.models.probes.interventions.stream_edits import Directions
+from vizkit.models.sources.loaded import model_of
 from vizkit.standalone.page import LIMIT_MB, Card, document, fragment
 from vizkit.traces import Trace
 from vizkit.writing import write
@@ -52,8 +54,8 @@ def save_html(path: str | Path, *traces: PicturedTrace, limit_mb: float = LIMIT_
 
 
 def trace(
-    loaded: Loaded,
-    image: UInt8[np.ndarray, "height width 3"],
+    loaded: object,
+    image: object,
     target: int | str | None = None,
     keep: Keep | None = None,
     edits: Sequence[models.Edit | str] = (),
@@ -64,19 +66,20 @@ def trace(
 
     `attention` has a record for each layer: `weights` after the softmax, (group, head, query, key), 0 to 1, of which
     those of a query sum to 1, with the token and the place of every query and key; `check` compares them with what the
-    layers put out. `image`: RGB. `target`: class whose logit's gradient with respect to every attention weight is
-    recorded too, by number or name. `keep`: which layers, rows and heads, for inputs with thousands of tokens. `edits`:
-    changes to the attention on the way, such as "heads:3.5=0" (`models.recording.edits`); `reference`: images from
-    which some of them take what they put in; `directions`: what "steer:6=2*1" adds. Raises TraceError when the
-    recording does not hold together, or the memory does not suffice for it, EditError for an edit that cannot be made.
+    layers put out. `loaded`: what vizkit.load or vizkit.wrap gives. `image`: RGB, the path of a file, or the name of
+    one that comes with vizkit, "sample:cat". `target`: class whose logit's gradient with respect to every attention
+    weight is recorded too, by number or name. `keep`: which layers, rows and heads, for inputs with thousands of
+    tokens. `edits`: changes to the attention on the way, such as "heads:3.5=0" (`models.recording.edits`);
+    `reference`: images from which some of them take what they put in; `directions`: what "steer:6=2*1" adds. Raises
+    TraceError when the recording does not hold together, or the memory does not suffice for it, EditError for an edit
+    that cannot be made, ModelError and ImageError for what is no model and no image.
     """
-    made = models.trace(
-        loaded, image, target=target, keep=keep, edits=edits, reference=reference, directions=directions
-    )
+    loaded, (rgb, _) = model_of(loaded), image_of(image)
+    made = models.trace(loaded, rgb, target=target, keep=keep, edits=edits, reference=reference, directions=directions)
     return PicturedTrace(
         **{part.name: getattr(made, part.name) for part in fields(made)},
-        picture=image,
-        seen_box_xyxy=seen_box((image.shape[0], image.shape[1]), loaded.preprocessing),
+        picture=rgb,
+        seen_box_xyxy=seen_box((rgb.shape[0], rgb.shape[1]), loaded.preprocessing),
         labels=tuple((loaded.label(label), share) for label, share in loaded.head.top(made.logits)),
         trained=loaded.trained,
         head=loaded.head,

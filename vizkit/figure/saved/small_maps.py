@@ -29,6 +29,7 @@ from vizkit.image import RGB
 
 GAP, NEAR, LINE = 8.0, 4.0, SMALL * 1.25  # between maps in rows, in a table; from line to line
 LEGIBLE = 28.0  # the side of a map in a table, where the width of the sheet is free: 1 cm
+MOST_BARS = 3
 LARGEST = 2.2  # times the least side: few maps do not fill the sheet
 CHOSEN = "#4338ca"
 PALER = 0.42  # a bar behind words, on white
@@ -114,10 +115,12 @@ def _rows(
     sheet: float,
     pictures: Sequence[RGB] = (),
 ) -> Drawn:
-    """With one bar of colours where all have the same, else each has its own ends below it."""
+    """With a bar of colours for each scale where there are few of them, else each map has its own ends below it."""
     drawn = [each for row in rows for each in row if each.places is not None]
-    bars = {(each.scale.palette, each.scale.ticks): each.scale for each in drawn}
-    one_scale = len(drawn) > 1 and len(bars) == 1
+    bars: dict[object, list[SmallMap]] = {}
+    for each in drawn:
+        bars.setdefault((each.scale.palette, each.scale.ticks), []).append(each)
+    lying = len(drawn) > 1 and len(bars) <= MOST_BARS and max(opacities) > 0
     marks: list[Mark] = []
     before = [*pictures, *[None] * (len(rows) - len(pictures))]
     for row, label, picture in zip(rows, labels, before, strict=True):
@@ -132,14 +135,16 @@ def _rows(
         lowest += len(label) * LINE
         for place, (each, lines) in enumerate(zip(row, words, strict=True)):
             x = left + place * (side + gap)
-            made, bottom = _map(each, opacities, x, top, side, said=not one_scale)
+            made, bottom = _map(each, opacities, x, top, side, said=not lying)
             listed, bottom = _answers(each.answers, x, bottom, side)
             marks, lowest = [*marks, *_texts(lines, x, y), *made, *listed], max(lowest, bottom)
         y = lowest + gap
-    if one_scale and max(opacities):
-        scale = next(iter(bars.values()))
-        words = "" if scale.kind == DOUBLINGS else "one scale for all of them"  # it says what it counts
-        made, y = map_bar(y, sheet - 2 * MARGIN, scale, words)
+    for same in bars.values() if lying else ():
+        scale = same[0].scale
+        one = "" if scale.kind == DOUBLINGS else "one scale for all of them"  # it says what it counts
+        made, y = map_bar(
+            y, sheet - 2 * MARGIN, scale, one if len(bars) == 1 else ", ".join(each.name for each in same)
+        )
         marks += made
     return marks, y
 

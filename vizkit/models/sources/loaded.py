@@ -185,6 +185,13 @@ def copy_with(model: nn.Module, other: Callable[[Tensor], Tensor] = lambda tenso
     return deepcopy(model, {id(tensor): other(tensor) for tensor in (*model.parameters(), *model.buffers())})
 
 
+def model_of(given: object) -> Loaded:
+    """What somebody gives for a model. Raises ModelError where it is none."""
+    if isinstance(given, Loaded):
+        return given
+    raise ModelError("A model has to be what vizkit.load or vizkit.wrap gives.")
+
+
 def likened(loaded: Loaded, own: Float[Tensor, " feature"]) -> Loaded:
     """The same model without classes, with an answer: how like `own`, the embedding of one picture, another one is
     (`heads.LIKENESS`). What is known of the model is known of both."""
