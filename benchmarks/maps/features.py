@@ -1,5 +1,6 @@
 """How right dense features are on drawn insects: masks without labels, and matches of joints: docs/features.md."""
 
+import itertools
 import time
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import torch
 import vizkit
 from vizkit.analysis.features.matching import middles, most_alike, near
 from vizkit.analysis.features.objects import chance_iou, iou, token_cut
+from vizkit.analysis.features.probe import begun, compact, mean_iou, probe
 from vizkit.analysis.remarks.places import cover
 from vizkit.datasets import insects, samples
 from vizkit.datasets.insects.joints import joints
@@ -21,6 +23,7 @@ from vizkit.views.subject import Subject
 PAGE = Path(__file__).parents[2] / "docs" / "features.md"
 MODELS = ("insects_vit", "insects_deit", "insects_swin", "insects_cnn")
 IMAGES, SIDE_PX, LARGE_PX = 200, 224, 336
+LABELLED, PAIRS, CLICKS = ("insects_vit", "photographs_vit", "insects_swin", "insects_cnn"), 100, 5
 HEAD = """# What patches know of drawn insects
 
 Written by `python -m benchmarks features`, on {count} insects of the test split, which no model has seen, at the last
@@ -44,6 +47,16 @@ its side; “stay”: matched with where they were before instead, as if left we
 | model | PCK | best | insect | anywhere | mirrored: PCK | mirrored: stay |
 |---|---|---|---|---|---|---|
 """
+LABELS = """
+## Labels from ten clicks: mean IoU of insect and ground
+
+{clicks} patches of an insect and {clicks} of the ground around it are painted, drawn at random, on {pairs} insects; a
+probe labels the rest of that image, and the next one, on which nobody painted. “Begun”: the first image by the four
+patches that the page itself paints. “Anywhere”: as many patches, laid at random on the next image.
+
+| model | painted image | next image | anywhere | begun |
+|---|---|---|---|---|
+"""
 
 
 def run() -> None:
@@ -54,7 +67,8 @@ def run() -> None:
         parts += masks
         matches.append(pck)
         print(*masks, pck, sep="", flush=True)
-    PAGE.write_text("".join([*parts, *matches, seconds()]), encoding="utf-8")
+    labels = [LABELS.format(clicks=CLICKS, pairs=PAIRS), *map(labelled, LABELLED)]
+    PAGE.write_text("".join([*parts, *matches, *labels, seconds()]), encoding="utf-8")
 
 
 def measured(name: str) -> tuple[list[str], str]:
@@ -113,6 +127,30 @@ def of_joints(name: str, kept: list) -> str:
         rates["anywhere"] += close.float().mean(1).tolist()
         rates["insect"] += close[:, on].float().mean(1).tolist() if on.any() else []
     return f"| {name} | {' | '.join(f'{np.mean(each):.2f}' for each in rates.values())} |\n"
+
+
+def labelled(name: str) -> str:
+    loaded, rows, kept = vizkit.load(f"bundled:{name}", device="cpu"), [], []
+    for index in range(PAIRS + 1):
+        drawn = insects.draw(index, split="test", size_px=SIDE_PX)
+        of = Subject(lambda: loaded, drawn.picture)
+        vectors = grid_of(alike.blocks_of(of)[1][-1])
+        grid = vectors.shape[0], vectors.shape[1]
+        truth = cover(torch.from_numpy(drawn.insect).float(), of.box_xyxy, grid) >= COVERED
+        kept.append((vectors, truth.flatten()))
+    for index, ((vectors, own), (others, other)) in enumerate(itertools.pairwise(kept)):
+        both = compact(torch.cat([vectors.flatten(0, 1), others.flatten(0, 1)]))
+        draw, sides = np.random.default_rng(index), [np.flatnonzero(own == side) for side in (True, False)]
+        picked = [draw.choice(side, min(CLICKS, len(side)), replace=False) for side in sides]
+        painted = {int(patch): thing for thing, ids in enumerate(picked, 1) for patch in ids}
+        alone = compact(vectors.flatten(0, 1))
+        first = probe(alone, begun(alone.unflatten(0, tuple(vectors.shape[:2]))))[1] == 1
+        found = probe(both, painted)[1] == 1
+        rest = torch.ones(len(own), dtype=torch.bool)
+        rest[[*painted]] = False
+        own_rest = mean_iou(found[: len(own)][rest], own[rest])[0]
+        rows.append([own_rest, *mean_iou(found[len(own) :], other), mean_iou(first, own)[0]])
+    return f"| {name} | {' | '.join(f'{value:.2f}' for value in np.mean(rows, 0))} |\n"
 
 
 def ids_of(points: np.ndarray, grid: tuple[int, int]) -> torch.Tensor:

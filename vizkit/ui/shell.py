@@ -31,7 +31,7 @@ PAGES = {
         ("patches", "Patches", "The image as the sequence that a transformer reads."),
         ("positions", "Positions", "How a transformer knows where a patch is."),
         ("attention", "Attention", "One head step by step, and statistics of all heads."),
-        ("features", "Features", "What a patch knows: colours, objects without labels, the same place elsewhere."),
+        ("features", "Features", "What a patch knows: colours, objects, the same place elsewhere, labels by clicks."),
         ("swin", "Swin", "Shifted windows and patch merging, step by step."),
         (
             "convolution",

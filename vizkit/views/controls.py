@@ -238,7 +238,7 @@ def rule_of(control: Control, of: Subjects) -> Rule[Any]:
         if isinstance(control.step, int) and not control.at:
             return whole(int(low), int(high))
         return rules.number(float(low), float(high))
-    return one_of(options(control, of))
+    return rules.words(control.longest) if control.kind == "text" else one_of(options(control, of))
 
 
 def controls(view: type[View] | View) -> dict[str, Control]:

@@ -17,6 +17,7 @@ from vizkit.analysis.features.objects import (
     token_cut,
 )
 from vizkit.analysis.features.principal import basis_error, principal
+from vizkit.analysis.features.probe import RIDGE, STEPS, begun, compact, mean_iou, probe, probe_error
 from vizkit.analysis.remarks import features
 from vizkit.traces import NotApplicable
 
@@ -174,6 +175,49 @@ def test_the_proof_of_matches_fails_where_another_patch_is_nearer():
     assert matching_error(one, other, (found + 1) % 11) > 1e-2
 
 
+# ---- labels ----------------------------------------------------------------------------------------------------------
+def test_a_ridge_regression_of_two_patches_by_hand():
+    """Two directions at 60°: (K + λ I)⁻¹ of a 2 × 2 matrix."""
+    vectors = (STEPS * torch.tensor([[1.0, 0.0], [0.5, 0.75**0.5], [0.0, 1.0]])).round().to(torch.int16)
+    scores, things = probe(vectors, {0: 2, 1: 4})
+    a, b = 1 + RIDGE, 0.5
+    inverse = np.array([[a, -b], [-b, a]]) / (a * a - b * b)
+    cosines = np.array([[1, 0.5], [0.5, 1], [0, 0.75**0.5]])
+    np.testing.assert_allclose(scores.numpy(), cosines @ inverse, atol=1e-4)
+    assert things.tolist() == [2, 4, 4]
+
+
+def test_of_two_cliques_two_painted_patches_label_all():
+    vectors = compact(cliques())
+    assert probe(vectors, {1: 1, 7: 3})[1].tolist() == [1] * 4 + [3] * 9
+    assert probe(vectors, {1: 2})[1].tolist() == [2] * 13
+    found = probe(vectors, begun(vectors.view(1, 13, -1)))[1].tolist()
+    assert found in ([1] * 4 + [2] * 9, [2] * 4 + [1] * 9)
+
+
+def test_an_orthogonal_change_of_all_vectors_leaves_the_labels_equal():
+    given, painted = torch.randn(40, 9, generator=GENERATOR), {3: 1, 8: 2, 21: 2, 30: 4}
+    turn = torch.linalg.qr(torch.randn(9, 9, generator=GENERATOR)).Q
+    one, other = (probe(compact(each), painted) for each in (given, 5 * given @ turn))
+    torch.testing.assert_close(one[0], other[0], atol=2e-4, rtol=0)
+    assert torch.equal(one[1], other[1])
+
+
+def test_the_proof_of_the_labels_fails_for_other_scores():
+    vectors, painted = compact(torch.randn(40, 9, generator=GENERATOR)), {3: 1, 8: 2, 21: 2}
+    scores, _ = probe(vectors, painted)
+    assert probe_error(vectors, painted, scores) < 1e-9
+    assert probe_error(vectors, painted, scores.roll(1, 0)) > 1e-2
+    assert probe_error(vectors, painted | {5: 1}, scores) > 1e-3
+
+
+def test_the_mean_iou_of_one_answer_for_all_by_hand():
+    """A quarter is the insect: of it nothing is found, of the ground three quarters of what is said to be ground."""
+    truth = torch.tensor([True, False, False, False])
+    assert mean_iou(torch.zeros(4, dtype=torch.bool), truth) == (0.375, 0.375)
+    assert mean_iou(truth, truth)[0] == 1
+
+
 # ---- sentences -------------------------------------------------------------------------------------------------------
 def test_sentences_say_right_and_wrong():
     right = features.of_colours(0.7, 200, 2, "block 3 of 6", (0.4, 0.1))
@@ -181,4 +225,7 @@ def test_sentences_say_right_and_wrong():
     assert "tells the insect apart" in right
     assert "misses it" in wrong
     assert "0.50, the best" in features.of_object("LOST", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05)
+    assert "mean IoU of 0.80 on the 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
+    assert "67 % are thing 2 of 3 patches" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None)
+    assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
     assert "LOST has 0.50" in features.of_object("k-means", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05)

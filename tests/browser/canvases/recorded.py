@@ -22,7 +22,7 @@ Message = dict[str, Any]
 VIT, SWIN, CNN = ("digits_vit", "digit 3"), ("windows", "digit 3"), ("digits_cnn", "digit 3")
 OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly nymph"), ("a digit", "digit 3")
 VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
-    "vizkit_alike": (["pca", "match"], [VIT, OTHER_DIGIT, SWIN]),
+    "vizkit_alike": (["pca", "match", "label"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_bias": (["window-attention"], [SWIN, ("digits_swin", "digit 3")]),
     "vizkit_block": (["flow"], [VIT, SWIN]),
     "vizkit_cut": (["cut"], [VIT, OTHER_DIGIT, SWIN]),

@@ -15,9 +15,10 @@ from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Outline, Raster
 from vizkit.traces import Features, NotApplicable, Tokens
 from vizkit.views.blocks import Canvas, Download, Numbers, Picture, Proof, Said, Table
-from vizkit.views.features import match
+from vizkit.views.features import label, match
 from vizkit.views.features import object as object_view
 from vizkit.views.features.colours import Colours
+from vizkit.views.features.label import Label, painted_by
 from vizkit.views.features.match import Match
 from vizkit.views.features.object import KEYS, Object
 from vizkit.views.features.vectors import AFTER, grid_of
@@ -208,3 +209,52 @@ def test_parts_of_insects_are_counted_where_they_are_known():
     said = shown(Match(images=("stonefly nymph",)), subject("two_heads"), Said)[0].text
     assert "lie on the same part" in said
     assert "same part" not in shown(Match(), subject("digits_vit"), Said)[0].text
+
+
+# ---- label -----------------------------------------------------------------------------------------------------------
+def test_clicks_are_patches_on_any_grid_the_last_of_a_patch_counting():
+    grids = [(2, 2), (4, 5)]
+    assert painted_by("1:1:250,750 3:2:0,0 2:2:999,999 4:2:100,100", grids) == {2: 1, 4: 4, 23: 2}
+    assert painted_by("none", grids) == painted_by("1:3:500,500", grids) == {}
+    with pytest.raises(NotApplicable, match="no painted patch such as"):
+        painted_by("5:1:0,0", grids)
+
+
+def test_it_opens_on_something_painted_and_a_click_that_is_taken_back_leaves_it():
+    of = subject("digits_vit")
+    (begins,) = shown(Label(), of, Canvas)
+    clicks, things = begins.data["clicks"], arrays(Label(), of)["things"]
+    assert {*things} == {1, 2}
+    assert np.array_equal(arrays(Label(clicks=clicks), of)["things"], things)
+    more = arrays(Label(clicks=f"{clicks} 3:2:500,500"), of)
+    assert 3 in more["things"]
+    assert len(more["painted"]) == len(clicks.split()) + 1
+    assert not arrays(Label(clicks="none"), of)["things"].any()
+
+
+def test_the_number_of_the_thing_is_saved_for_every_pixel():
+    of = subject("two_heads")
+    first, *_ = shown(Label(clicks="4:1:500,500 2:1:10,10"), of, Download)
+    saved = Image.open(io.BytesIO(first.make()))
+    things = arrays(Label(clicks="4:1:500,500 2:1:10,10"), of)["things"][:36].reshape(6, 6)
+    assert np.array_equal(np.asarray(saved)[4::8, 4::8], things)
+    palette = label.TINTS[things]
+    assert np.array_equal(np.asarray(saved.convert("RGB"))[4::8, 4::8], palette)
+
+
+def test_the_truth_is_of_what_nobody_painted():
+    of, grid = subject("two_heads"), (6, 6)
+    truth = object_view.insect(of, grid).flatten().numpy()
+    on, off = int(truth.argmax()), int((~truth).argmax())
+    found = label.judged([of], [grid], {on: 2, off: 1}, truth + 1)
+    assert found[:3] == (1, 34, 1.0)
+    assert label.judged([of], [grid], {on: 2, off: 1}, np.ones(36, int))[2] == pytest.approx((35 - truth.sum()) / 68)
+    assert label.judged([of], [grid], {on: 1, off: 1, off + 1: 2}, np.where(truth, 1, 2))[2] == 1.0, "half is enough"
+    assert label.judged([subject("digits_vit")], [(8, 8)], {0: 1}, np.ones(64, int)) is None
+
+
+def test_scores_that_are_no_ridge_regression_fail_their_proof(monkeypatch):
+    real = label.probe
+    assert shown(Label(), subject("digits_vit"), Proof)[-1].holds
+    monkeypatch.setattr(label, "probe", lambda *given: (1.01 * real(*given)[0], real(*given)[1]))
+    assert not shown(Label(), subject("digits_vit"), Proof)[-1].holds

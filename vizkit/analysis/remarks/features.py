@@ -64,3 +64,23 @@ def of_parts(right: int, asked: int, chance: float, images: Sequence[str]) -> st
         f"{begun(percent(right / max(1, asked)))} of {counted(asked, 'match', 'matches')} from the insect's patches to "
         f"{joined(images)} lie on the same part; patches of that insect laid anywhere would have {percent(chance)}."
     )
+
+
+def of_labels(
+    painted: Mapping[int, int], things: Sequence[int], images: int, on_insects: tuple[int, int, float, float] | None
+) -> str:
+    """`painted`: things by patches; `things`: of all patches. `on_insects`: how many are drawn, their patches that
+    nobody painted, the mean IoU of insect and ground there, and that of as many patches anywhere."""
+    if not painted:
+        return "No patch is painted: choose a thing and click a patch of it."
+    own = sorted({*painted.values()})
+    told = [f"{percent(sum(each == thing for each in things) / len(things))} are thing {thing}" for thing in own]
+    one = counted(len(painted), "painted patch", "painted patches")
+    where = f"{counted(len(things), 'patch', 'patches')} of {counted(images, 'image')}"
+    if on_insects is None:
+        return f"After {one}, {joined(told)} of {where}."
+    count, patches, mean, chance = on_insects
+    return (
+        f"After {one}, insect and ground have a mean IoU of {mean:.2f} on the {patches:,} other patches of "
+        f"{counted(count, 'drawn insect')}; as many patches laid anywhere have {chance:.2f}. Of all, {joined(told)}."
+    )

@@ -1,7 +1,7 @@
 """Several images beside one another, their patches in colours, and which are most alike to one: for the browser
 (canvas/features/alike.js) and on paper."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,22 +18,17 @@ COVER = 0.8
 """How far the colours of patches cover the image."""
 CHOSEN = "#f59e0b"
 STEPS = 10_000  # of a cosine as it is sent
+Box = tuple[float, float, float, float]  # left, top, width and height of a patch
 
 
 @dataclass(frozen=True, eq=False)
-class AlikePatches:
-    """`rgb`: the images, as a model sees them. `grids`: (rows, columns) of each; patches are numbered through all of
-    them, row by row. `colours`: of all patches, or none. `ids` and `cosines`: to every patch the most alike ones, the
-    nearest first. `chosen`: the patch that asks, −1 for none. `paired`: lines lead to them."""
+class OverImages:
+    """Images beside one another. `rgb`: as a model sees them. `grids`: (rows, columns) of each; patches are numbered
+    through all of them, row by row."""
 
     rgb: Sequence[UInt8[np.ndarray, "_row _column 3"]]
     names: Sequence[str]
     grids: Sequence[tuple[int, int]]
-    ids: Int[np.ndarray, "patch alike"]
-    cosines: Float[np.ndarray, "patch alike"]
-    colours: UInt8[np.ndarray, "patch 3"] | None = None
-    chosen: int = -1
-    paired: bool = False
 
     def pack(self) -> dict[str, Any]:
         return {
@@ -41,13 +36,6 @@ class AlikePatches:
             "sizes": [each.shape[:2] for each in self.rgb],
             "names": [*self.names],
             "grids": [*self.grids],
-            "tints": "" if self.colours is None else text64(self.colours),
-            "ids": text64(self.ids.astype("<i4")),
-            "cosines": text64((self.cosines * STEPS).round().astype("<i2")),
-            "count": self.ids.shape[1],
-            "cover": COVER,
-            "chosen": self.chosen,
-            "paired": self.paired,
         }
 
     def place_of(self, patch: int) -> tuple[int, int, int]:
@@ -57,6 +45,74 @@ class AlikePatches:
                 return (image, *divmod(patch, columns))
             patch -= rows * columns
         raise IndexError(patch)
+
+    # ---- on paper ----------------------------------------------------------------------------------------------------
+    def marks(self, width: float) -> tuple[list[Mark], float]:
+        """From the top left, and how high they are."""
+        across = 2 if len(self.rgb) == 4 else min(ACROSS, len(self.rgb))
+        side, marks, corners, top, tallest = (width + GAP) / across - GAP, list[Mark](), [], 0.0, 0.0
+        start = 0
+        for number, (rgb, name, (rows, columns)) in enumerate(zip(self.rgb, self.names, self.grids, strict=True)):
+            if number and number % across == 0:
+                top, tallest = top + tallest + SIZE + 14, 0.0
+            x, high = number % across * (side + GAP), side * rgb.shape[0] / rgb.shape[1]
+            marks.append(Words(fitting(name, SIZE, side), x, top + SIZE, SIZE, INK))
+            here = np.arange(start, start + rows * columns).reshape(rows, columns)
+            marks.append(Raster(self.covered(rgb, here), x, top + SIZE + 4, side, high))
+            corners.append((x, top + SIZE + 4, side / columns, high / rows))
+            start, tallest = start + rows * columns, max(tallest, high)
+
+        def box(patch: int) -> Box:
+            image, row, column = self.place_of(patch)
+            x, y, wide, high = corners[image]
+            return x + column * wide, y + row * high, wide, high
+
+        marks += self.framed(box)
+        top += tallest + SIZE + 8
+        for line in wrapped(self.below(), SIZE, width, 3):
+            top += SIZE + 3
+            marks.append(Words(line, 0.0, top, SIZE, PALE))
+        return marks, top + 4
+
+    def covered(
+        self, rgb: UInt8[np.ndarray, "height width 3"], here: Int[np.ndarray, "row column"]
+    ) -> UInt8[np.ndarray, "height width 3"]:
+        """An image with what lies on its patches, which are `here`."""
+        raise NotImplementedError
+
+    def framed(self, box: Callable[[int], Box]) -> list[Mark]:
+        """Marks over the images; `box`: where a patch is drawn."""
+        raise NotImplementedError
+
+    def below(self) -> str:
+        """What is written below them."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False)
+class AlikePatches(OverImages):
+    """`colours`: of all patches, or none. `ids` and `cosines`: to every patch the most alike ones, the nearest first.
+    `chosen`: the patch that asks, −1 for none. `paired`: lines lead to them."""
+
+    ids: Int[np.ndarray, "patch alike"]
+    cosines: Float[np.ndarray, "patch alike"]
+    colours: UInt8[np.ndarray, "patch 3"] | None = None
+    chosen: int = -1
+    paired: bool = False
+
+    def pack(self) -> dict[str, Any]:
+        return super().pack() | {
+            "tints": "" if self.colours is None else text64(self.colours),
+            "ids": text64(self.ids.astype("<i4")),
+            "cosines": text64((self.cosines * STEPS).round().astype("<i2")),
+            "count": self.ids.shape[1],
+            "cover": COVER,
+            "chosen": self.chosen,
+            "paired": self.paired,
+        }
+
+    def below(self) -> str:
+        return self.said(self.chosen) if self.chosen >= 0 else ""
 
     def said(self, patch: int) -> str:
         """Where the patches most alike to one lie."""
@@ -74,61 +130,40 @@ class AlikePatches:
     def _of(self, patch: int) -> tuple[list[int], list[float]]:
         return self.ids[patch].tolist(), self.cosines[patch].tolist()
 
-    # ---- on paper ----------------------------------------------------------------------------------------------------
-    def marks(self, width: float) -> tuple[list[Mark], float]:
-        """From the top left, and how high they are."""
-        across = 2 if len(self.rgb) == 4 else min(ACROSS, len(self.rgb))
-        side, marks, corners, top, tallest = (width + GAP) / across - GAP, list[Mark](), [], 0.0, 0.0
-        asked = self.chosen >= 0 and not self.paired
-        start, bare = 0, np.zeros(len(self.ids), bool)
-        bare[[self.chosen, *self.ids[self.chosen]]] = True
-        for number, (rgb, name, (rows, columns)) in enumerate(zip(self.rgb, self.names, self.grids, strict=True)):
-            if number and number % across == 0:
-                top, tallest = top + tallest + SIZE + 14, 0.0
-            x, high = number % across * (side + GAP), side * rgb.shape[0] / rgb.shape[1]
-            marks.append(Words(fitting(name, SIZE, side), x, top + SIZE, SIZE, INK))
-            drawn, here = rgb, slice(start, start + rows * columns)
-            if asked:
-                drawn = kept(rgb, bare[here].reshape(rows, columns))
-            elif self.colours is not None:
-                drawn = tinted(rgb, self.colours[here].reshape(rows, columns, 3))
-            marks.append(Raster(drawn, x, top + SIZE + 4, side, high))
-            corners.append((x, top + SIZE + 4, side / columns, high / rows))
-            start, tallest = start + rows * columns, max(tallest, high)
-        if self.chosen >= 0:
-            marks += self._alike(corners)
-        top += tallest + SIZE + 8
-        for line in wrapped(self.said(self.chosen) if self.chosen >= 0 else "", SIZE, width, 3):
-            top += SIZE + 3
-            marks.append(Words(line, 0.0, top, SIZE, PALE))
-        return marks, top + 4
+    def covered(
+        self, rgb: UInt8[np.ndarray, "height width 3"], here: Int[np.ndarray, "row column"]
+    ) -> UInt8[np.ndarray, "height width 3"]:
+        if self.chosen >= 0 and not self.paired:
+            return kept(rgb, np.isin(here, [self.chosen, *self.ids[self.chosen]]))
+        return rgb if self.colours is None else tinted(rgb, self.colours[here])
 
-    def _alike(self, corners: Sequence[tuple[float, float, float, float]]) -> list[Mark]:
-        """The patch that asks and those that are like it, framed."""
-
-        def box(patch: int) -> tuple[float, float, float, float]:
-            image, row, column = self.place_of(patch)
-            x, y, wide, high = corners[image]
-            return x + column * wide, y + row * high, wide, high
-
+    def framed(self, box: Callable[[int], Box]) -> list[Mark]:
+        """The patch that asks and those that are like it."""
+        if self.chosen < 0:
+            return []
         marks: list[Mark] = []
         others, _ = self._of(self.chosen)
         if self.paired:
             ends = [(box(self.chosen), box(other)) for other in others]
             lines = [tuple((x + wide / 2, y + high / 2) for x, y, wide, high in pair) for pair in ends]
             marks += [Stroke(line, ink, thick) for line in lines for ink, thick in (("#000000", 3.0), (RING, 1.6))]
-        for patch, ink in [*((other, RING) for other in others), (self.chosen, CHOSEN)]:
-            x, y, wide, high = box(patch)
-            marks += [Outline(x, y, wide, high, *each) for each in (("#000000", 2.6), (ink, 1.3))]
-        return marks
+        return marks + [
+            mark
+            for patch, ink in [*((other, RING) for other in others), (self.chosen, CHOSEN)]
+            for mark in outlined(box(patch), ink)
+        ]
+
+
+def outlined(box: Box, ink: str, under: str = "#000000") -> list[Mark]:
+    return [Outline(*box, *each) for each in ((under, 2.6), (ink, 1.3))]
 
 
 def tinted(
-    rgb: UInt8[np.ndarray, "height width 3"], tints: UInt8[np.ndarray, "row column 3"]
+    rgb: UInt8[np.ndarray, "height width 3"], tints: UInt8[np.ndarray, "row column 3"], cover: float = COVER
 ) -> UInt8[np.ndarray, "height width 3"]:
     """An image with a colour over each of its places."""
     laid = spread(tints, (rgb.shape[0], rgb.shape[1]))
-    return np.rint((1 - COVER) * rgb + COVER * laid).astype(np.uint8)
+    return np.rint((1 - cover) * rgb + cover * laid).astype(np.uint8)
 
 
 def kept(rgb: UInt8[np.ndarray, "height width 3"], mask: np.ndarray) -> UInt8[np.ndarray, "height width 3"]:

@@ -24,4 +24,11 @@ VIEWS = (
         name="match",
         page="features",
     ),
+    Entry(
+        "Label",
+        "Paint a few patches of two things or more, and a linear probe labels all patches of all images at once.",
+        "features.label:Label",
+        name="label",
+        page="features",
+    ),
 )

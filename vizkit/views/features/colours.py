@@ -13,7 +13,7 @@ from vizkit.analysis.remarks import features
 from vizkit.figure.features.alike_patches import AlikePatches
 from vizkit.traces import Features, Tokens
 from vizkit.views.blocks import Blocks, Line, Numbers, Proof, Said
-from vizkit.views.features.vectors import OfPatches, called, chosen, foreground, insect, on_grid
+from vizkit.views.features.vectors import PICK, OfPatch, called, chosen, foreground, insect, on_grid
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -23,7 +23,7 @@ EXACT = 1e-6
 HINT = "Point at a patch: those most alike to it, in all images, light up. A click keeps it."
 
 
-class Colours(View, OfPatches):
+class Colours(View, OfPatch):
     """Patches of several images in the colours of their three main directions."""
 
     alone = True
@@ -65,7 +65,7 @@ class Colours(View, OfPatches):
             np.rint(255 * torch.cat([each.flatten(0, 1) for each in found.rgb]).numpy()).astype(np.uint8),
             chosen(self, len(flat)),
         )
-        yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT)
+        yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT, PICK)
         parts = " + ".join(f"{100 * share:.0f} %" for share in found.explained.tolist())
         yield Line(f"Red + green + blue: {parts} of the variance.")
         yield Line(features.of_basis(foreground(of)[1], left_out, found.clipped, len(flat)))

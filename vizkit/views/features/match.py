@@ -16,7 +16,7 @@ from vizkit.geometry import id_at
 from vizkit.traces import Features, Tokens
 from vizkit.views import alike
 from vizkit.views.blocks import Blocks, Numbers, Proof, Said
-from vizkit.views.features.vectors import OfPatches, called, chosen, grid_of, insect
+from vizkit.views.features.vectors import PICK, OfPatch, called, chosen, grid_of, insect
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -26,7 +26,7 @@ EXACT = 1e-5
 HINT = "Click a patch: lines lead to the most similar place of every other image."
 
 
-class Match(View, OfPatches):
+class Match(View, OfPatch):
     """Which place of other images is most like a patch, by the cosine of their vectors."""
 
     alone = True
@@ -70,7 +70,7 @@ class Match(View, OfPatches):
             chosen=chosen(self, len(ids), asked),
             paired=True,
         )
-        yield self.canvas(drawn, f"{self.title(of)}, of", HINT)
+        yield self.canvas(drawn, f"{self.title(of)}, of", HINT, PICK)
         yield Proof(of.seen)
         error = max(
             matching_error(every[0], other, ids[: len(every[0]), at] - int(starts[at + 1]))

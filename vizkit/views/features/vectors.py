@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -11,7 +12,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import head_map
 from vizkit.analysis.attention.feature_strength import feature_strength
-from vizkit.figure.features.alike_patches import AlikePatches
+from vizkit.figure.features.alike_patches import OverImages
 from vizkit.models.probes.patch_vectors import last_norm, normed
 from vizkit.traces import Features, NotApplicable
 from vizkit.views import alike
@@ -24,6 +25,7 @@ from vizkit.views.subject import Subject
 BEFORE, AFTER = "before the last norm", "after the last norm"
 MOST_SIDE = 56  # places; of more, such as a CNN's first stages have, neighbours are averaged
 MOST = 10**6  # patches of all images
+PICK = {"pick": (whole(0, MOST), "patch")}
 COVERED = 0.25  # of a patch, from which it belongs to a drawn insect, whose legs are thin
 
 
@@ -47,9 +49,6 @@ class OfPatches(OfImages):
         default=BEFORE,
         key="feature_norm",
     )
-    patch: int = number(
-        "Patch", 0, MOST, 0, "Counted from 1 through all images, row by row; 0: none.", key="feature_patch", inside=True
-    )
 
     def block(self, of: Subject) -> tuple[int, str]:
         return alike.after(of, min(self.layer or of.depth, of.depth or 1) / (of.depth or 1))
@@ -64,9 +63,17 @@ class OfPatches(OfImages):
     def read(self, of: Subject, features: Features) -> Features:
         return normed(of.loaded, features) if self.norm == AFTER else features
 
-    def canvas(self, drawn: AlikePatches, alt: str, hint: str) -> Canvas:
-        data = drawn.pack() | {"hint": hint}
-        return Canvas("vizkit_alike", data, alt, {"pick": (whole(0, MOST), "patch")}, (Paper(drawn.marks),))
+    def canvas(self, drawn: OverImages, alt: str, hint: str, tells: dict[str, Any]) -> Canvas:
+        return Canvas("vizkit_alike", drawn.pack() | {"hint": hint}, alt, tells, (Paper(drawn.marks),))
+
+
+@dataclass(frozen=True)
+class OfPatch(OfPatches):
+    """Those of which one may ask for others."""
+
+    patch: int = number(
+        "Patch", 0, MOST, 0, "Counted from 1 through all images, row by row; 0: none.", key="feature_patch", inside=True
+    )
 
 
 def grid_of(features: Features) -> Float[Tensor, "row column channel"]:
@@ -116,6 +123,6 @@ def called(of: Subject) -> str:
     return PurePath(of.image).name or "the image"
 
 
-def chosen(view: OfPatches, count: int, default: int = -1) -> int:
+def chosen(view: OfPatch, count: int, default: int = -1) -> int:
     """Which patch asks, from 0; −1 for none."""
     return min(view.patch, count) - 1 if view.patch else default

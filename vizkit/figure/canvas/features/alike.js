@@ -1,24 +1,27 @@
-// After short, scales, news.
+// After short, scales, news, features/probe.
 // Several images beside one another, their patches in colours. The patch under the pointer lights up with those that are most
-// alike to it in all images; where they are pairs, lines lead to them. A click keeps it. figure/features/alike_patches.py draws
-// the same on paper.
+// alike to it in all images; where they are pairs, lines lead to them. A click keeps it. Or a click paints a patch as one of a
+// few things, and a probe says of all others which they are. figure/features/ draws the same on paper.
 
 const STORE = new WeakMap()
 const CHOSEN = '#f59e0b', RING = '#38e0ff', UNDER = 'rgb(0 0 0 / .75)'
 const GAP = 12, TITLE = 22, NARROW = 560, STEPS = 10000
 
 export default function ({ data, parentElement, setStateValue }) {
-  const root = parentElement.querySelector('section'), canvas = root.querySelector('canvas'), says = root.querySelector('output')
+  const root = parentElement.querySelector('section'), canvas = root.querySelector('canvas'), says = root.querySelector('output'), bar = root.querySelector('nav')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
-  if (isNews(state, 'chosen', data.chosen)) state.chosen = data.chosen
-  state.over = null
-  const tints = bytes(data.tints), ids = new Int32Array(bytes(data.ids).buffer), cosines = new Int16Array(bytes(data.cosines).buffer)
+  const labels = 'vectors' in data, set = labels ? 'clicks' : 'chosen', whole = (type, text) => new type(bytes(text || '').buffer)
+  if (isNews(state, set, data[set])) state[set] = data[set]
+  if (!labels) state.over = null
+  const ids = whole(Int32Array, data.ids), cosines = whole(Int16Array, data.cosines), vectors = whole(Int16Array, data.vectors)
+  let tints = whole(Uint8Array, data.tints), sheets = null, painted = new Map(), things = []
   const starts = data.grids.reduce((all, [rows, columns]) => [...all, all[all.length - 1] + rows * columns], [0]), total = starts[starts.length - 1]
+  if (state.over >= total) state.over = null
   const known = new Map((state.images || []).map(image => [image.src, image]))   // kept, so that nothing flickers
   state.images = data.images.map(src => known.get(src) || Object.assign(new Image(), { src }))
   state.images.forEach(image => { image.onload = () => draw() })
-  canvas.setAttribute('aria-label', `${data.label} ${data.names.join(', ')}. Arrow keys move the patch, Enter keeps it.`)
+  canvas.setAttribute('aria-label', `${data.label} ${data.names.join(', ')}. Arrow keys move the patch, Enter ${labels ? 'paints it, 1 to 4 choose as what' : 'keeps it'}.`)
 
   const layout = () => {                               // a box for each image, in CSS pixels
     const width = canvas.clientWidth, across = Math.min(data.images.length, width < NARROW ? 2 : data.images.length === 4 ? 4 : 3)
@@ -38,7 +41,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const [i, row, column] = cellOf(patch), [x, y, w, h] = boxes[i], [rows, columns] = data.grids[i]
     return [x + column * w / columns, y + row * h / rows, w / columns, h / rows]
   }
-  const shown = () => state.over ?? (state.chosen < total ? state.chosen : -1)
+  const shown = () => state.over ?? (labels ? -1 : state.chosen < total ? state.chosen : -1)
   const alike = patch => Array.from({ length: data.count }, (_, at) => [ids[patch * data.count + at], cosines[patch * data.count + at] / STEPS])
   const sheetOf = i => {                               // one pixel for each patch
     const [rows, columns] = data.grids[i], sheet = new OffscreenCanvas(columns, rows), pen = sheet.getContext('2d'), pixels = pen.createImageData(columns, rows)
@@ -46,9 +49,8 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.putImageData(pixels, 0, 0)
     return sheet
   }
-  const sheets = tints.length ? data.images.map((_, i) => sheetOf(i)) : null
-  const frame = (pen, box, ink, thick) => {
-    for (const [colour, wide] of [[UNDER, thick + 2], [ink, thick]]) { pen.strokeStyle = colour; pen.lineWidth = wide; pen.strokeRect(...box) }
+  const frame = (pen, box, ink, thick, under = UNDER) => {
+    for (const [colour, wide] of [[under, thick + 2], [ink, thick]]) { pen.strokeStyle = colour; pen.lineWidth = wide; pen.strokeRect(...box) }
   }
   const draw = () => {
     if (!root.isConnected || !canvas.clientWidth) return
@@ -63,12 +65,15 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.imageSmoothingEnabled = data.sizes[i][1] > 128
       if (image.naturalWidth) pen.drawImage(image, x, y, w, h)
       pen.imageSmoothingEnabled = false
-      if (patch >= 0 && !data.paired) dim(pen, [x, y, w, h])
+      if (patch >= 0 && ids.length && !data.paired) dim(pen, [x, y, w, h])
       else if (sheets) { pen.globalAlpha = data.cover; pen.drawImage(sheets[i], x, y, w, h); pen.globalAlpha = 1 }
     })
-    says.textContent = patch < 0 ? data.hint : said(patch)
+    const stale = data.alone && state.clicks !== data.clicks ? ' The sentence above is of the patches painted at first.' : ''
+    says.textContent = patch < 0 ? data.hint + stale : said(patch)
     root.dataset.shown = patch
+    painted.forEach((thing, each) => frame(pen, boxOf(boxes, each), data.inks[thing - 1], 2, '#fff'))
     if (patch < 0) return
+    if (labels) return frame(pen, boxOf(boxes, patch), '#fff', 2)
     const own = boxOf(boxes, patch), others = alike(patch).map(([other, cosine]) => [other, boxOf(boxes, other), cosine])
     if (!data.paired) for (const each of [patch, ...others.map(([other]) => other)]) {   // these as they are
       const i = imageOf(each), [x, y, w, h] = boxOf(boxes, each), [left, top, wide, high] = boxes[i], image = state.images[i]
@@ -83,10 +88,43 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const two = value => value.toFixed(2).replace('-', '−')
   const said = patch => {
-    const name = id => (([i, row, column]) => `${data.names[i]}, row ${row + 1}, column ${column + 1}`)(cellOf(id)), others = alike(patch)
+    const name = id => (([i, row, column]) => `${data.names[i]}, row ${row + 1}, column ${column + 1}`)(cellOf(id))
+    if (labels) return `${name(patch)}: ${things.length ? `thing ${things[patch]}` : 'no thing'}${painted.has(patch) ? ', painted' : ''}`
+    const others = alike(patch)
     if (data.paired) return `${name(patch)} matches: ${others.map(([other, cosine]) => `${name(other)} (${two(cosine)})`).join(' · ')}`
     const where = data.names.map((each, i) => `${others.filter(([other]) => imageOf(other) === i).length} in ${each}`).join(' · ')
     return `${name(patch)}: of the ${data.count} most alike patches ${where}; cosine ${two(others[0][1])} to ${two(others[others.length - 1][1])}`
+  }
+
+  // ---- painting: thing:image:x,y of each click, in thousandths, so that other grids know it -------------------------------
+  const clicks = () => state.clicks === 'none' ? [] : state.clicks.split(' ')
+  const patchOf = click => {
+    const [, number, x, y] = click.split(/[:,]/).map(Number), [rows, columns] = data.grids[number - 1] ?? []
+    return rows ? starts[number - 1] + Math.floor(y * rows / 1000) * columns + Math.floor(x * columns / 1000) : -1
+  }
+  const label = () => {
+    if (labels) {
+      painted = new Map(clicks().map(click => [patchOf(click), +click[0]]).filter(([patch]) => patch >= 0))
+      things = painted.size ? probe(vectors, data.channels, painted, data.ridge) : []
+      const inks = data.inks.map(ink => [1, 3, 5].map(at => parseInt(ink.slice(at, at + 2), 16)))
+      tints = Uint8Array.from([...things].flatMap(thing => inks[thing - 1]))
+      buttons.forEach((button, at) => {
+        button.style.setProperty('--ink', data.inks[at] ?? 'none')
+        if (at >= data.inks.length) return button.disabled = !clicks().length
+        button.textContent = `${at + 1} · ${percent(things.filter(thing => thing === at + 1).length / total)}`
+        button.setAttribute('aria-pressed', at + 1 === thing())
+      })
+    }
+    root.dataset.things = [...things].join('')
+    sheets = tints.length ? data.images.map((_, i) => sheetOf(i)) : null
+  }
+  const buttons = [...bar.children], thing = () => state.thing ?? 1
+  const become = number => { state.thing = number; label() }
+  const paint = patch => {                             // once more takes it away
+    const [i, row, column] = cellOf(patch), [rows, columns] = data.grids[i], rest = clicks().filter(click => patchOf(click) !== patch)
+    const place = [(column + 0.5) / columns, (row + 0.5) / rows].map(share => Math.round(1000 * share))
+    if (painted.get(patch) === thing()) tell(rest.join(' ') || 'none')
+    else if (rest.length < data.most) tell([...rest, `${thing()}:${i + 1}:${place}`].join(' '))
   }
 
   // ---- pointing and keeping --------------------------------------------------------------------------------------------
@@ -98,16 +136,22 @@ export default function ({ data, parentElement, setStateValue }) {
     return starts[i] + Math.min(rows - 1, Math.floor((y - top) / h * rows)) * columns + Math.min(columns - 1, Math.floor((x - left) / w * columns))
   }
   const over = patch => { if (state.over !== patch) { state.over = patch; draw() } }
-  const choose = patch => {
-    state.chosen = patch; state.over = null; expectEcho(state, 'chosen', patch); draw()
-    if (!data.alone) setStateValue('pick', patch + 1)
+  const tell = (value, told = value) => {
+    state[set] = value; expectEcho(state, set, value); label(); draw()
+    if (!data.alone) setStateValue(labels ? 'clicks' : 'pick', told)
   }
+  const choose = patch => { state.over = null; tell(patch, patch + 1) }
   canvas.onpointermove = event => { if (event.pointerType === 'mouse') over(at(event)) }
   canvas.onpointerleave = () => over(null)
-  canvas.onclick = event => { const patch = at(event); if (patch !== null) choose(patch === state.chosen && !data.paired ? -1 : patch) }
+  canvas.onclick = event => { const patch = at(event); if (patch !== null) labels ? paint(patch) : choose(patch === state.chosen && !data.paired ? -1 : patch) }
+  buttons.forEach((button, at) => {
+    const act = [() => tell(clicks().slice(0, -1).join(' ') || 'none'), () => tell('none')][at - (data.inks ?? []).length]
+    button.onclick = act ?? (() => become(at + 1))
+  })
   canvas.onkeydown = event => {
     const by = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key]
-    if (event.key === 'Enter' && shown() >= 0) { event.preventDefault(); choose(shown()) }
+    if (event.key === 'Enter' && shown() >= 0) { event.preventDefault(); (labels ? paint : choose)(shown()) }
+    if (labels && data.inks[event.key - 1]) become(+event.key)
     if (!by) return
     event.preventDefault()
     const [i, row, column] = cellOf(Math.max(0, shown())), [rows, columns] = data.grids[i]
@@ -116,6 +160,8 @@ export default function ({ data, parentElement, setStateValue }) {
   state.observer?.disconnect()
   state.observer = new ResizeObserver(() => draw())
   state.observer.observe(canvas.parentElement)
+  bar.hidden = !labels
+  label()
   draw()
   return () => state.observer?.disconnect()
 }
