@@ -54,14 +54,19 @@ def test_before_the_first_step_the_body_is_that_of_the_opened_model_to_the_bit(n
     needs = own.preprocessing
     pixels = torch.rand(2, needs.channels, *needs.size_hw)
     as_many = tuple(f"other {label}" for label in own.labels)
-    for labels in filter(None, (OTHERS, as_many, own.labels)):  # of a model without classes others alone
+    some = own.labels[4:1:-1]
+    for labels in filter(None, (OTHERS, as_many, own.labels, some)):  # of a model without classes others alone
         begun = build(Recipe(model=source), labels).eval()
         assert torch.equal(begun.forward_features(pixels), own.model.forward_features(pixels))
         assert Preprocessing.from_config(timm.data.resolve_model_data_config(begun)) == needs
         answers = begun(pixels)
         assert answers.shape == (2, len(labels))
-        same_head = labels != OTHERS and torch.equal(answers, own.model(pixels))
-        assert same_head == tuning.keeps_head(own.labels, labels) == (labels == own.labels)
+        rows = tuning.head_rows(own.labels, labels)
+        assert rows == {own.labels: [*range(len(own.labels))], some: [4, 3, 2]}.get(labels)
+        if rows is None:
+            assert labels == OTHERS or not torch.equal(answers, own.model(pixels))
+        else:
+            torch.testing.assert_close(answers, own.model(pixels)[:, rows])
         assert all(parameter.requires_grad for parameter in begun.parameters())
 
 
@@ -220,7 +225,11 @@ def test_a_folder_with_one_class_is_one_sentence(tmp_path):
 
 # ---- in words --------------------------------------------------------------------------------------------------------
 def test_what_becomes_of_the_head_is_said():
-    assert "knows these 3 classes already" in tuning.head_words(OTHERS, OTHERS, whole=True)
+    assert "knows these 3 classes already: its head goes on" in tuning.head_words(OTHERS, OTHERS, whole=True)
+    some = tuning.head_words((*OTHERS, "d"), OTHERS[::-1], whole=True)
+    assert "knows these 3 classes already: their outputs of its 4 go on" in some
+    for known, labels in ((OTHERS, (*OTHERS, "d")), (("a", "a", "b"), ("a", "b")), (OTHERS, OTHERS[:1] * 2)):
+        assert tuning.head_rows(known, labels) is None
     assert tuning.head_words(("a", "b"), OTHERS, whole=True).startswith(
         "It gets a new head, for its 2 classes become 3 others; everything before it begins as it is"
     )

@@ -24,7 +24,7 @@ from vizkit.training.init_weights import narrow
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.naming import safe_name
-from vizkit.training.tuning import begins_elsewhere, classes_in, keeps_head, refuse_other_task, refuse_untrained
+from vizkit.training.tuning import begins_elsewhere, classes_in, head_rows, refuse_other_task, refuse_untrained
 
 _VIT = {"img_size": 112, "patch_size": 8, "embed_dim": 128, "depth": 6, "num_heads": 4}
 _DIGITS_VIT = {"img_size": 32, "patch_size": 4, "embed_dim": 96, "depth": 6, "num_heads": 4}
@@ -86,8 +86,8 @@ def start(recipe: Recipe, labels: tuple[str, ...]) -> tuple[nn.Module, bool]:
     knows these labels before its first step.
 
     Ours and timm's names begin at random (or from published weights); all else that `vizkit.load` opens goes on from
-    its own weights, with a new head where its classes are others. Raises ModelError or RecipeError with one sentence
-    when it cannot be made, OfflineError when weights are out of reach.
+    its own weights, with a new head where it does not know the classes by their names. Raises ModelError or RecipeError
+    with one sentence when it cannot be made, OfflineError when weights are out of reach.
     """
     torch.manual_seed(recipe.seed)
     name, arguments = recipe.model, {**recipe.model_args, "num_classes": len(labels)}
@@ -122,7 +122,7 @@ def _say_size(model: Any, size_hw: tuple[int, int]) -> None:
 
 def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ...]) -> tuple[nn.Module, bool]:
     """A trained model with one output per label: what comes before its head is as it was, and so is its preprocessing;
-    and whether its head is its own.
+    and whether its outputs are its own, as where it knows all these labels by their names.
 
     `name`: "bundled:<name>", a folder, a checkpoint file (with its "architecture" among the arguments, where it does
     not name it), "hf-hub:<owner/name>". What does not lie in timm's layout is brought into it first.
@@ -142,14 +142,33 @@ def begun(name: str, side: int, arguments: dict[str, Any], labels: tuple[str, ..
         refuse_other_task(title, config["architecture"])
         known(config["architecture"])
         size_hw = (side, side) if side else opens_at(config, title)
+        outputs = classes_in(folder)
+        rows = head_rows(outputs, labels) if config.get("head", "softmax") == "softmax" else None
         options = {"pretrained": True, **norm_of(config), **arguments}
+        if rows is not None:  # timm keeps the head of as many classes alone
+            options["num_classes"] = len(outputs)
         model: Any = create(f"local-dir:{folder}", size_hw, title, **options)
         if size_hw:
             _say_size(model, size_hw)
-        kept = keeps_head(classes_in(folder), labels) and config.get("head", "softmax") == "softmax"
-    if not kept:
+    if rows is None:
         model.reset_classifier(len(labels))  # timm keeps the head of as many other classes
-    return model, kept
+    elif rows != [*range(len(outputs))]:
+        _choose_outputs(model, rows)
+    return model, rows is not None
+
+
+@torch.no_grad()
+def _choose_outputs(model: Any, rows: list[int]) -> None:
+    """The model with these outputs of its head alone, or of its heads."""
+
+    def heads() -> list[nn.Module]:
+        own = model.get_classifier()
+        return [*own] if isinstance(own, tuple | list) else [own]
+
+    before = [{name: each[rows] for name, each in head.state_dict().items()} for head in heads()]
+    model.reset_classifier(len(rows))
+    for head, own in zip(heads(), before, strict=True):
+        head.load_state_dict(own)
 
 
 def sketched(name: str, side_px: int, classes: int) -> nn.Module | None:

@@ -79,15 +79,18 @@ def classes_in(folder: Path) -> tuple[str, ...]:
     return tuple(map(str, names)) if isinstance(names, list) else ()
 
 
-def keeps_head(known: tuple[str, ...], labels: tuple[str, ...]) -> bool:
-    """Whether the head of a model goes on with these labels: only where they are the same, in the same order."""
-    return known == labels
+def head_rows(known: tuple[str, ...], labels: tuple[str, ...]) -> list[int] | None:
+    """Which outputs of a trained head answer to these labels; None where it does not know them all by their names."""
+    places = {name: place for place, name in enumerate(known)}
+    distinct = len(places) == len(known) and len(set(labels)) == len(labels)
+    return [places[label] for label in labels] if distinct and places.keys() >= set(labels) else None
 
 
 def head_words(known: tuple[str, ...], labels: tuple[str, ...], *, whole: bool) -> str:
     """What becomes of the head, in a sentence for people. `whole`: whether the body learns too."""
-    if keeps_head(known, labels):
-        return f"It knows these {len(labels)} classes already: its head goes on from what it has learned."
+    if head_rows(known, labels) is not None:
+        own = "its head goes on" if len(labels) == len(known) else f"their outputs of its {len(known)} go on"
+        return f"It knows these {len(labels)} classes already: {own} from what it has learned."
     body = "everything before it begins as it is" if whole else "everything before it stays as it is"
     before = f"its {len(known)} classes become {len(labels)} others" if known else f"these are {len(labels)} classes"
     return f"It gets a new head, for {before}; {body}."

@@ -114,7 +114,7 @@ def about(model: str, own: dict[str, Path]) -> str:
     if model in OURS:
         return OURS[model]
     if model in opened():
-        return "goes on from the opened weights, with a new head if the classes differ"
+        return "goes on from the opened weights, with a new head unless it knows the classes"
     if model in own:
         return "goes on from its best weights"
     known = not model or model_names.is_name(model)
