@@ -188,7 +188,13 @@ def curves(
 
 
 def line(
-    x: Any, y: Any, name: str = "", colour: str | None = None, width: float = 2.5, dash: str | None = None, **more: Any
+    x: Any,
+    y: Any,
+    name: str = "",
+    colour: str | None = None,
+    width: float | int = 2.5,
+    dash: str | None = None,
+    **more: Any,
 ) -> dict[str, Any]:
     """A line as `laid_out` takes it: without a `name` the legend and the pointer pass over it. `more`: of plotly's
     scatter."""
@@ -220,9 +226,9 @@ def dots_by_depth(
     marked: tuple[int, int] | None = None,
     legend: bool = True,
 ) -> "go.Figure":
-    """One dot for each head against the layer that it stands in; whiskers for a spread. `top` and
-    `depth`: where the axes end at least, the same for charts side by side. A dot's own data are its layer and its
-    head, from 1; that of `marked` has a ring."""
+    """One dot for each head against the layer that it stands in; whiskers for a spread. `top` and `depth`: where the
+    axes end at least, the same for charts side by side. A dot's own data are its layer and its head, from 1; that of
+    `marked` has a ring."""
     import plotly.graph_objects as go
 
     layer = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])

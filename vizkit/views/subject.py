@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vizkit.image import RGB, Box
     from vizkit.interventions import Changes
     from vizkit.models import Keep, Loaded
-    from vizkit.traces import Attention, Tokens, Trace, not_applicable
+    from vizkit.traces import Attention, Tokens, Trace
 
 
 CENTRE = (0.5, 0.5)
@@ -167,6 +167,7 @@ class Subject:
         """One of them. NotApplicable where it is not here."""
         from vizkit.analysis.comparison.pixel_edits import PixelError
         from vizkit.interventions import bundled_picture
+        from vizkit.traces import not_applicable
 
         with not_applicable(PixelError):
             return self.uploads[name] if name in self.uploads else (self.picture_of or bundled_picture)(name)

@@ -51,9 +51,10 @@ def window_map(
         x, y = column + 0.5 * np.array([-1, 1, 1, -1, -1]), row + 0.5 * np.array([-1, -1, 1, 1, -1])
         drawn.append(line(x, y, colour=FRAME, width=3))
     if lines is not None:
-        border = {"colour": FRAME, "width": 1}
-        drawn += [line([x - 0.5] * 2, [-0.5, rows - 0.5], **border) for x in range(lines[1], columns, lines[1])]
-        drawn += [line([-0.5, columns - 0.5], [y - 0.5] * 2, **border) for y in range(lines[0], rows, lines[0])]
+        right, down = columns - 0.5, rows - 0.5
+        places = [([x - 0.5] * 2, [-0.5, down]) for x in range(lines[1], columns, lines[1])]
+        places += [([-0.5, right], [y - 0.5] * 2) for y in range(lines[0], rows, lines[0])]
+        drawn += [line(*place, colour=FRAME, width=1) for place in places]
     figure = laid_out(drawn, "column", "row", title, height, showlegend=False)
     for update, names, count in (
         (figure.update_xaxes, column_names, columns),
