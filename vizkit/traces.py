@@ -53,6 +53,15 @@ class NotApplicable(ValueError):  # noqa: N818  (not an error of the program: a 
     """A view has no meaning for this model; the message is one sentence for the user."""
 
 
+@contextmanager
+def not_applicable(*errors: type[Exception]) -> Iterator[None]:
+    """NotApplicable, with the sentence of one of these errors in its place."""
+    try:
+        yield
+    except errors as error:
+        raise NotApplicable(str(error)) from None
+
+
 Refusal = tuple[Bool[Tensor, ""], str]
 _REFUSALS: ContextVar[list[Refusal] | None] = ContextVar("refusals", default=None)
 

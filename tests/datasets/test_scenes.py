@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.datasets.coco_folder import run_lengths, write_coco
 from vizkit.datasets.image_set import DatasetError
-from vizkit.datasets.scenes.coco import FILE, open_coco, read_annotations, run_lengths, write_coco
+from vizkit.datasets.scenes.coco import FILE, open_coco, read_annotations
 from vizkit.datasets.scenes.drawing import LABELS, MOST, boxes_of, draw_scene
 from vizkit.datasets.scenes.opening import open_boxes
 

@@ -109,10 +109,10 @@ def test_a_row_goes_back_to_its_places():
 
 
 def test_a_frame_of_cells_on_the_page_and_on_paper():
-    """Two rows and one column of 3 × 3 from the second on, counted from 1: on paper from 0."""
-    figure = framed(heat_map(np.eye(3), "x", "y", first=1), 2, 1, 2)
+    """Two rows and one column of 3 × 3 from the second on."""
+    figure = framed(heat_map(np.eye(3), "x", "y"), 1, 0, 2)
     (box,) = figure.layout.shapes
-    assert (box.x0, box.x1, box.y0, box.y1) == (0.5, 1.5, 1.5, 3.5)
+    assert (box.x0, box.x1, box.y0, box.y1) == (-0.5, 0.5, 0.5, 2.5)
     assert panel_of(figure).boxes == ((-0.5, 0.5, 0.5, 2.5),)
 
 

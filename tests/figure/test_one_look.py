@@ -80,7 +80,7 @@ EXAMPLES = {
     "evaluation.removal_curves.removal_curves": [given({"a": X / 4}, X / 4, X / 4, "x", "title")],
     "evaluation.strength_curves.strength_curves": [given({"a": X[None] / 4, "b": np.stack([X, X]) / 4}, LIST, 1, "°")],
     "shift.answers": [given([0, 1, 2], {"a": X[:3] / 4}, {"a": ["ant", "bee", "ant"]}, 1, "probability")],
-    "shift.right_answers": [given({"a": ([0, 1], [0.5, 0.4], [0.1, 0.1])}, "title")],
+    "shift.right_answers": [given({"a": ([0, 1], [0.5, 0.4], [0.1, 0.1])}, ["a"])],
     "swin.power_laws.power_laws": [given({"a": (X, X, 1.0)}, "x", "y")],
     "swin.window_map.window_map": [
         given(values, "title", scale, hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1))

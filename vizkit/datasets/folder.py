@@ -33,21 +33,17 @@ class Files(Source):
         return os.path.join(self.root, self.paths[index])
 
 
-def open_folder(
-    path: Path, split: str, *, seed: int = 0, ratio: tuple[float, float, float] = RATIO, name: str = ""
-) -> ImageSet:
+def open_folder(path: Path, split: str, *, seed: int = 0, name: str = "") -> ImageSet:
     """One split of a folder that `list_folder` understands, without opening a picture.
 
-    Classes stand in natural order of their names. Where the folder has no splits, each class is divided by `ratio`
+    Classes stand in natural order of their names. Where the folder has no splits, each class is divided by RATIO
     (train, val, test); the division follows from the seed, the class and the file names alone. With a folder for train
     and test only, val is divided off train; without one for test val stands for it, and its notes say so. Without one
     for train there is none. `name`: what to call the set, if not after its folder. Raises DatasetError.
     """
-    if min(ratio) <= 0:
-        raise DatasetError(f"Shares of train, val and test are positive numbers; {ratio} are not, choose others.")
     listing = list_folder(path)
     targets = _targets(listing)
-    members, notes = _members(listing, targets, seed, ratio)
+    members, notes = _members(listing, targets, seed)
     if split not in members:
         there, wanted = listing.splits[-1], {"train": "training"}.get(split, split)
         raise DatasetError(f"There is a folder {there!r} but none for {wanted}; add a folder {split!r}.")
@@ -61,10 +57,10 @@ def open_folder(
     return ImageSet(name or listing.name, split, listing.labels, targets[rows], source, digest, every)
 
 
-def splits_in(path: Path, *, seed: int = 0, ratio: tuple[float, float, float] = RATIO) -> tuple[str, ...]:
+def splits_in(path: Path, *, seed: int = 0) -> tuple[str, ...]:
     """The splits of a folder that have pictures, in the order train, val, test."""
     listing = list_folder(path)
-    members, _ = _members(listing, _targets(listing), seed, ratio)
+    members, _ = _members(listing, _targets(listing), seed)
     return tuple(split for split in SPLITS if len(members.get(split, ())))
 
 
@@ -73,14 +69,12 @@ def _targets(listing: Listing) -> Int[np.ndarray, " image"]:
     return np.array([places[file.label] for file in listing.files], np.int64)
 
 
-def _members(
-    listing: Listing, targets: Int[np.ndarray, " image"], seed: int, ratio: tuple[float, float, float]
-) -> tuple[Rows, list[str]]:
+def _members(listing: Listing, targets: Int[np.ndarray, " image"], seed: int) -> tuple[Rows, list[str]]:
     """The rows of every split, and in words how it came to them."""
     own: Rows = {split: _of(listing, split) for split in listing.splits}
     _refuse_untrained(listing, targets, own)
-    shares: dict[str, float] = dict(zip(SPLITS, ratio, strict=True))
-    note = ", ".join(f"{share / sum(ratio):.0%} {split}" for split, share in shares.items())
+    shares: dict[str, float] = dict(zip(SPLITS, RATIO, strict=True))
+    note = ", ".join(f"{share:.0%} {split}" for split, share in shares.items())
     if len(own) == 3 or (own and "train" not in own and "test" in own):
         return own, []
     if "test" in own:

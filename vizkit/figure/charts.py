@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.palette import CLASSES, DARK, OTHERS, SCALE, SIGNED, ramp
+from vizkit.figure.palette import CLASSES, DARK, OTHERS, SCALE, SIGNED, faint, ramp
 from vizkit.figure.scales import LINEAR, Scale, between, robust
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+Numbers = Sequence[int | float]
 CONFIG = {"displayModeBar": False}
 TITLED_PX = 44  # above the plot; without a title UNTITLED_PX
 UNTITLED_PX = 12
@@ -127,21 +128,17 @@ def heat_map(
     square: bool = True,
     quantity: str = "",
     bar: bool = True,
-    first: int = 0,
 ) -> "go.Figure":
     """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers,
     beside which colours need no `bar`. `square`: no, where rows and columns count different things. `quantity`: what
-    the colours are. `first`: the number of the first row and column, where they have no names. `scale`: another than
-    that of all these values, or up to `limit`."""
+    the colours are. `scale`: another than that of all these values, or up to `limit`."""
     import plotly.graph_objects as go
 
     known = between(-limit if signed else 0.0, limit, signed=signed) if limit else None
     scale = scale or known or robust([values], signed=signed)
     words = " · ".join(filter(None, (quantity, scale.said)))
     named = {"title": {"text": words, "side": "right"}} if words else {}
-    heat = go.Heatmap(
-        x=x_names, y=y_names, x0=first, y0=first, colorbar=named, showscale=bar, **cells(values, scale, digits)
-    )
+    heat = go.Heatmap(x=x_names, y=y_names, colorbar=named, showscale=bar, **cells(values, scale, digits))
     figure = laid_out([heat], x, y, title, height)
     figure.update_yaxes(autorange="reversed")
     return squared(figure) if square else figure
@@ -190,6 +187,28 @@ def curves(
     return figure
 
 
+def line(
+    x: Any,
+    y: Any,
+    name: str = "",
+    colour: str | None = None,
+    width: float | int = 2.5,
+    dash: str | None = None,
+    **more: Any,
+) -> dict[str, Any]:
+    """A line as `laid_out` takes it: without a `name` the legend and the pointer pass over it. `more`: of plotly's
+    scatter."""
+    silent = {} if name else {"showlegend": False, "hoverinfo": "skip"}
+    ink = {"color": colour, "width": width, "dash": dash}
+    return {"type": "scatter", "x": x, "y": y, "mode": "lines", "name": name or None, "line": ink, **silent, **more}
+
+
+def band(x: Numbers, low: Numbers, high: Numbers, colour: str, group: str) -> dict[str, Any]:
+    """What lies between `low` and `high`, pale; it comes and goes with the lines of its `group`."""
+    area = {"fill": "toself", "fillcolor": faint(colour, 0.18), "legendgroup": group}
+    return line([*x, *reversed(x)], [*high, *reversed(low)], width=0, **area)
+
+
 def rule(figure: "go.Figure", x: float, dash: str = "solid") -> None:
     """A vertical line that marks a place."""
     figure.add_vline(x=x, line={"color": OTHERS, "width": 1.5, "dash": dash})
@@ -201,16 +220,15 @@ def dots_by_depth(
     title: str = "",
     *,
     spread: Sequence[np.ndarray] | None = None,
-    what: str = "head",
     top: float | None = None,
     depth: int = 0,
     height: int = HEIGHT,
     marked: tuple[int, int] | None = None,
     legend: bool = True,
 ) -> "go.Figure":
-    """One dot for each head (or token: `what`) against the layer that it stands in; whiskers for a spread. `top` and
-    `depth`: where the axes end at least, the same for charts side by side. A dot's own data are its layer and its
-    head, from 1; that of `marked` has a ring."""
+    """One dot for each head against the layer that it stands in; whiskers for a spread. `top` and `depth`: where the
+    axes end at least, the same for charts side by side. A dot's own data are its layer and its head, from 1; that of
+    `marked` has a ring."""
     import plotly.graph_objects as go
 
     layer = np.concatenate([np.full(len(v), i + 1) for i, v in enumerate(values)])
@@ -218,7 +236,7 @@ def dots_by_depth(
     jitter = np.concatenate([np.linspace(-0.2, 0.2, len(v)) if len(v) > 1 else np.zeros(1) for v in values])
     error = None if spread is None else {"array": np.concatenate(spread), "thickness": 1, "width": 0}
     own = list(zip(layer.tolist(), head.tolist(), strict=True))
-    hover = f"layer %{{customdata[0]}}, {what} %{{customdata[1]}}: %{{y:.3g}}<extra></extra>"
+    hover = "layer %{customdata[0]}, head %{customdata[1]}: %{y:.3g}<extra></extra>"
     dots = go.Scatter(
         x=layer + jitter,
         y=np.concatenate(values),
@@ -230,7 +248,7 @@ def dots_by_depth(
         showlegend=False,
         hovertemplate=hover,
     )
-    drawn = [dots, *(_one_dot_for_each(int(head.max(initial=0)), what) if legend else ())]
+    drawn = [dots, *(_one_dot_for_each(int(head.max(initial=0))) if legend else ())]
     if marked in own:
         at = own.index(marked)
         place = {"x": [layer[at] + jitter[at]], "y": [np.concatenate(values)[at]], "customdata": [marked]}
@@ -243,7 +261,7 @@ def dots_by_depth(
     return figure
 
 
-def _one_dot_for_each(count: int, what: str) -> list[Any]:
+def _one_dot_for_each(count: int) -> list[Any]:
     """The legend of dots whose colour is a number from 1 to `count`; of many the first, the middle and the last."""
     import plotly.graph_objects as go
 
@@ -256,7 +274,7 @@ def _one_dot_for_each(count: int, what: str) -> list[Any]:
             x=[None],
             y=[None],
             mode="markers",
-            name=f"{what} {number}",
+            name=f"head {number}",
             showlegend=True,
             marker={"color": [number], **ends},
         )

@@ -53,12 +53,12 @@ def _fitted(figure: "go.Figure", values: Sequence[Float[np.ndarray, " distance"]
 
 
 def right_answers(
-    lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]], title: str, first: Sequence[str] = ()
+    lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]], first: Sequence[str]
 ) -> "go.Figure":
     """By model: distances in pixels, shares of right answers from 0 to 1, and halves of their 95 % intervals. `first`:
     the models of the chart above, whose colours are taken in their order."""
     drawn = {name: (np.array(distances), 100 * np.array(right)) for name, (distances, right, _) in lines.items()}
-    figure = curves(drawn, X, "right answers (%)", title, mode="lines+markers")
+    figure = curves(drawn, X, "right answers (%)", mode="lines+markers")
     order = [*first, *(name for name in lines if name not in first)]
     for trace in figure.data:
         trace.update(

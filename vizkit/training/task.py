@@ -9,7 +9,7 @@ is right when all its answers are.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from torch import nn
 from torch.utils.data import Dataset
@@ -25,16 +25,6 @@ CHANGES = ("turn_deg", "randaugment", "mixup", "cutmix", "erasing", "drop_path",
 """Fields of a recipe that are for telling pictures apart …"""
 OF_PICTURES = ("image_size", "pretrained", "train_blocks", "crop", *CHANGES)
 """… and those of a network that is shown pictures of any size."""
-
-
-@runtime_checkable
-class Examples(Protocol):
-    """One split of a data set, as it was opened. `digest` changes with its content."""
-
-    @property
-    def digest(self) -> str: ...
-
-    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True)

@@ -167,12 +167,10 @@ class Subject:
         """One of them. NotApplicable where it is not here."""
         from vizkit.analysis.comparison.pixel_edits import PixelError
         from vizkit.interventions import bundled_picture
-        from vizkit.traces import NotApplicable
+        from vizkit.traces import not_applicable
 
-        try:
+        with not_applicable(PixelError):
             return self.uploads[name] if name in self.uploads else (self.picture_of or bundled_picture)(name)
-        except PixelError as sentence:
-            raise NotApplicable(str(sentence)) from None
 
     @property
     def has_model(self) -> bool:

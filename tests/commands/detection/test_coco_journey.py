@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.datasets.coco_folder import write_coco
 from vizkit.__main__ import main
 from vizkit.datasets.scenes.annotated import Annotated
-from vizkit.datasets.scenes.coco import write_coco
 from vizkit.datasets.scenes.drawing import draw_scene
 
 SIZES = {"dim": 16, "heads": 2, "hidden": 16, "encoder_depth": 1, "decoder_depth": 1, "queries": 6, "groups": 1}

@@ -1,4 +1,4 @@
-"""Boxes and masks in COCO's format (Lin et al. 2014): a folder with pictures and `annotations.json`, read and written.
+"""Boxes and masks in COCO's format (Lin et al. 2014): a folder with pictures and `annotations.json`, as they are read.
 
     annotations.json   {"images": [{"id", "file_name", "width", "height"}],
                         "annotations": [{"image_id", "category_id", "bbox": [left, top, width, height],
@@ -10,7 +10,7 @@ useless for a box that leaves its picture. Masks are run lengths down the column
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -18,12 +18,10 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, UInt8
-from PIL import Image
 
 from vizkit.datasets.image_set import SPLITS, DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.image import ImageError, open_image
-from vizkit.writing import write
 
 FILE = "annotations.json"
 MOST_BYTES = 500_000_000
@@ -130,45 +128,6 @@ def read_annotations(folder: Path) -> tuple[tuple[str, ...], list[Entry], Proble
             problems.add(f"A box of {_short(each.get('image_id'))} is left out: {made}.")
     entries = [Entry(path, size, tuple(things.get(key, ()))) for key, (path, size) in sizes.items()]
     return tuple(names[key] for key in places), entries, problems
-
-
-def write_coco(folder: Path, scenes: Iterable[Annotated], labels: Sequence[str]) -> None:
-    """Pictures as 000000.png … and annotations.json, written last. Raises OSError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    images, annotations = [], []
-    for number, scene in enumerate(scenes):
-        name = f"{number:06}.png"
-        write(folder / name, lambda path, scene=scene: Image.fromarray(scene.picture).save(path))
-        height, width = scene.picture.shape[:2]
-        images.append({"id": number, "file_name": name, "width": width, "height": height})
-        for place, (box, label) in enumerate(zip(scene.boxes_xyxy.tolist(), scene.labels.tolist(), strict=True), 1):
-            left, top, right, bottom = box
-            each = {
-                "id": len(annotations),
-                "image_id": number,
-                "category_id": label + 1,
-                "iscrowd": 0,
-                "bbox": [left, top, right - left, bottom - top],
-            }
-            if scene.instances is None:
-                each["area"] = (right - left) * (bottom - top)
-            else:
-                mask = scene.instances == place
-                each |= {
-                    "area": int(mask.sum()),
-                    "segmentation": {"counts": list(run_lengths(mask)), "size": [height, width]},
-                }
-            annotations.append(each)
-    categories = [{"id": number, "name": name} for number, name in enumerate(labels, 1)]
-    write(folder / FILE, json.dumps({"images": images, "annotations": annotations, "categories": categories}))
-
-
-def run_lengths(mask: Bool[np.ndarray, "height width"]) -> tuple[int, ...]:
-    """How many pixels down the columns are off, on, off, …"""
-    flat = mask.T.ravel()
-    ends = np.flatnonzero(np.diff(flat)) + 1
-    runs = np.diff([0, *ends.tolist(), len(flat)]).tolist()
-    return (0, *runs) if flat[0] else tuple(runs)
 
 
 def _mask(runs: Sequence[int], size_hw: tuple[int, int]) -> Bool[np.ndarray, "height width"]:

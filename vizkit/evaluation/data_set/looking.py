@@ -65,28 +65,24 @@ def look_over(
     found: Recorded,
     *,
     seed: int = 0,
-    tell: Callable[[str], None] = lambda _: None,
     stopping: Callable[[], bool] = lambda: False,
 ) -> Look:
-    """All that is told of a recorded set. `tell` hears what comes next. Raises MissingExtra, StoppedError."""
+    """All that is told of a recorded set. Raises MissingExtra, StoppedError."""
     notes: list[str] = []
 
-    def tried(what: str, make: Callable[[], Any]) -> Any:
-        tell(what)
+    def tried(make: Callable[[], Any]) -> Any:
         try:
             return make()
         except NotApplicable as reason:
             notes.append(str(reason))
             return None
 
-    plane = tried("The map", lambda: embedding(found, seed=seed))
-    told = tried("Probes", lambda: out_of_sample(found.features, found.target, seed))
-    tell("Suspects")
+    plane = tried(lambda: embedding(found, seed=seed))
+    told = tried(lambda: out_of_sample(found.features, found.target, seed))
     every = suspects(found, seed, told)
-    tell("Shortcuts")
     clusters = shortcuts(found, seed)[:TRIED]
     hidden = [
-        tried("Hiding a place", lambda cluster=cluster: hide(loaded, found, cluster, stopping=stopping, seed=seed))
+        tried(lambda cluster=cluster: hide(loaded, found, cluster, stopping=stopping, seed=seed))
         for cluster in clusters
     ]
     pairs = tuple(zip(clusters, hidden, strict=True))

@@ -9,7 +9,7 @@ other four, so every figure here is out of sample, but for what the model itself
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from vizkit.evaluation.data_set.embedding import unit
 from vizkit.evaluation.data_set.record import Recorded
@@ -102,10 +102,7 @@ def probe(found: Recorded, seed: int = 0) -> Probed:
 
 def probed(found: Recorded, told: OutOfSample) -> Probed:
     own, rows = found.target[told.rows], told.rows
-
-    def of(right: Bool[np.ndarray, " probed"]) -> Interval:
-        return share_interval(right)
-
-    model = of(found.answer[rows] == found.truth[rows]) if found.known[rows].all() else None
+    model = share_interval(found.answer[rows] == found.truth[rows]) if found.known[rows].all() else None
+    knn, linear = (share_interval(each.argmax(1) == own) for each in (told.knn, told.linear))
     commonest = float(np.bincount(own).max() / len(own))
-    return Probed(rows, of(told.knn.argmax(1) == own), of(told.linear.argmax(1) == own), model, commonest, told.folds)
+    return Probed(rows, knn, linear, model, commonest, told.folds)

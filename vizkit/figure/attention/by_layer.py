@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import MOST_MARKED, laid_out
+from vizkit.figure.charts import MOST_MARKED, laid_out, line
 from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
@@ -22,15 +22,13 @@ def by_layer(
     reach: tuple[float, float] = (0.0, 1.0),
 ) -> "go.Figure":
     """One line with points for each name; its x begins at `first`. `published`: (layer, value, what)."""
-    import plotly.graph_objects as go
-
     drawn = [
-        go.Scatter(
-            x=np.arange(len(values)) + first,
-            y=values,
+        line(
+            np.arange(len(values)) + first,
+            values,
+            name,
+            colour,
             mode="lines+markers",
-            name=name,
-            line={"color": colour, "width": 2.5},
             marker={"size": 8},
             hovertemplate=f"layer %{{x}}: %{{y:.3f}}<extra>{name}</extra>",
         )
@@ -39,11 +37,11 @@ def by_layer(
     if published:
         at, values, words = zip(*published, strict=True)
         drawn.append(
-            go.Scatter(
-                x=at,
-                y=values,
+            line(
+                at,
+                values,
+                "published",
                 mode="markers",
-                name="published",
                 text=words,
                 marker={"symbol": "diamond-open", "size": 12, "color": OTHERS, "line": {"width": 2}},
                 hovertemplate="%{text}: %{y:.2f}<extra>published</extra>",

@@ -47,14 +47,14 @@ def matrix(
     return out
 
 
-def with_names(cells: UInt8[np.ndarray, "_ _ 3"], x: str, y: str, scale: Scale) -> UInt8[np.ndarray, "height width 3"]:
+def with_names(cells: UInt8[np.ndarray, "_ _ 3"], scale: Scale) -> UInt8[np.ndarray, "height width 3"]:
     """A matrix with its axes named, and below it what the colours say."""
     height, width = cells.shape[:2]
     out = np.full((height + MARGIN + BAR + 2 * MARGIN, width + MARGIN, 3), 255, np.uint8)
     out[MARGIN : MARGIN + height, MARGIN:] = cells
-    _written(out[:MARGIN, MARGIN:], x, width / 2)
+    _written(out[:MARGIN, MARGIN:], "keys", width / 2)
     side = np.full((MARGIN, height, 3), 255, np.uint8)
-    _written(side, y, height / 2)
+    _written(side, "queries", height / 2)
     out[MARGIN : MARGIN + height, :MARGIN] = np.rot90(side)
     below = out[MARGIN + height :, MARGIN:]
     ramp = np.linspace(0, 255, width).astype(np.uint8)

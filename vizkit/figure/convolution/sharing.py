@@ -24,14 +24,13 @@ def sharing(
     *,
     limit: float,
     spread: float = 1.0,
-    height: int = 330,
 ) -> "go.Figure":
     """Rows are tokens, those of one image below one another, columns channels. `together`: a block of numbers that
     share a mean, framed; `chosen`: a number, as (image, token, channel), framed too. `limit`: of the colours,
     in units of `spread`."""
     images, tokens, channels = values.shape
     flat_values = values.reshape(-1, channels) / spread
-    figure = heat_map(flat_values, "channel", "", title, signed=True, limit=limit, square=False, height=height)
+    figure = heat_map(flat_values, "channel", "", title, signed=True, limit=limit, square=False, height=330)
     figure.update_traces(colorbar={"thickness": 8, "tickvals": [-limit, 0, limit], "title": {"text": "value"}})
     starts: Sequence[float] = [image * tokens - 0.5 for image in range(1, images)]
     for start in starts:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, literal, rule
+from vizkit.figure.charts import laid_out, line, literal, rule
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -35,9 +35,7 @@ def lines_at(
 ) -> "go.Figure":
     """Lines over a logarithmic x axis; a rule and a dot on every line at `at`, between points on the line between
     them. NaN leaves a gap."""
-    import plotly.graph_objects as go
-
-    ys = np.asarray([line.y for line in lines], float)
+    ys = np.asarray([each.y for each in lines], float)
     if log_y:
         ys = np.where(ys > 0, ys, np.nan)
     if log_y and y_domain:
@@ -45,15 +43,16 @@ def lines_at(
     place = int(np.searchsorted(x, at))
     sizes = np.where(np.arange(len(x) + 1) == place, 9, 0)  # a dot at the chosen point alone
     drawn = []
-    for line, y in zip(lines, ys, strict=True):
-        name, chosen = literal(line.name), np.interp(np.log(at), np.log(x), y)
+    for each, y in zip(lines, ys, strict=True):
+        name, chosen = literal(each.name), np.interp(np.log(at), np.log(x), y)
         drawn.append(
-            go.Scatter(
-                x=np.insert(x, place, at),
-                y=np.insert(y, place, chosen),
+            line(
+                np.insert(x, place, at),
+                np.insert(y, place, chosen),
+                name,
+                each.colour,
+                dash=each.dash,
                 mode="lines+markers",
-                name=name,
-                line={"color": line.colour, "width": 2.5, "dash": line.dash},
                 marker={"size": sizes, "opacity": 1, "line": {"width": 0}},
                 hovertemplate=f"%{{x:.3g}}: %{{y:.3g}}<extra>{name}</extra>",
             )

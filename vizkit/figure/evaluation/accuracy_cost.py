@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, literal
+from vizkit.figure.charts import laid_out, line, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
     families = ordered([point.family for point in drawn])
     colour = {family: colour_of(family, families) for family in families}
     joined = [
-        joining([point for point in drawn if point.line == line], colour)
-        for line in dict.fromkeys(point.line for point in drawn if point.line)
+        joining([point for point in drawn if point.line == name], colour)
+        for name in dict.fromkeys(point.line for point in drawn if point.line)
     ]
     kinds = [(family, source) for family in families for source in SOURCES]
     x, y = np.log10([point.cost for point in drawn]), np.array([point.accuracy for point in drawn])
@@ -78,25 +78,13 @@ def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Fi
 
 
 def joining(points: Sequence[Point], colour: dict[str, str]) -> Any:
-    import plotly.graph_objects as go
-
-    line = {"color": faint(colour[points[0].family], 0.5), "width": 1.5}
-    return go.Scatter(
-        x=[point.cost for point in points],
-        y=[point.accuracy for point in points],
-        mode="lines",
-        line=line,
-        hoverinfo="skip",
-        showlegend=False,
-    )
+    costs, shares = zip(*((point.cost, point.accuracy) for point in points), strict=True)
+    return line(costs, shares, colour=faint(colour[points[0].family], 0.5), width=1.5)
 
 
 def whisker(point: Point, colour: str) -> Any:
-    import plotly.graph_objects as go
-
     ends = [point.accuracy - (point.error or 0.0), point.accuracy + (point.error or 0.0)]
-    line = {"color": colour, "width": 1.5}
-    return go.Scatter(x=[point.cost] * 2, y=ends, mode="lines", line=line, hoverinfo="skip", showlegend=False)
+    return line([point.cost] * 2, ends, colour=colour, width=1.5)
 
 
 def marking(points: Sequence[Point], name: str, colour: str, side: dict[Point, str], titles: tuple[str, str]) -> Any:

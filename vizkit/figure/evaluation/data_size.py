@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, literal
+from vizkit.figure.charts import band, laid_out, line, literal
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
 from vizkit.figure.palette import OTHERS, faint
 from vizkit.percent import in_percent
@@ -42,31 +42,19 @@ class Line:
 def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> "go.Figure":
     """Logarithmic in the pictures; a band from `low` to `high`; at the right the name of every line, with its own mark
     and dashes. `chance`: what a guess reaches, a dashed line. `sizes`: the ticks."""
-    import plotly.graph_objects as go
-
-    families = ordered([line.family for line in lines])
-    drawn: list[Any] = [part for line in lines for part in banded(line, colour_of(line.family, families))]
+    families = ordered([each.family for each in lines])
+    drawn: list[Any] = [part for each in lines for part in banded(each, colour_of(each.family, families))]
     if chance is not None:
-        drawn.append(
-            go.Scatter(
-                x=ends_of(sizes),
-                y=[chance] * 2,
-                mode="lines",
-                name=f"chance {in_percent(chance, 1)}",
-                hoverinfo="skip",
-                line={"color": OTHERS, "width": 1.5, "dash": "dash"},
-            )
-        )
+        name = f"chance {in_percent(chance, 1)}"
+        drawn.append(line(ends_of(sizes), [chance] * 2, name, OTHERS, 1.5, "dash", hoverinfo="skip"))
     figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=HEIGHT, showlegend=False), sizes)
-    top = min(1.02, 1.05 * max((high for line in lines for high in line.high), default=1.0))
-    colours = [colour_of(line.family, families) for line in lines]
+    top = min(1.02, 1.05 * max((high for each in lines for high in each.high), default=1.0))
+    colours = [colour_of(each.family, families) for each in lines]
     right = ends_of(sizes)[1]
-    for line, colour, y in zip(lines, colours, apart([line.mean[-1] for line in lines], top * LABEL), strict=True):
-        lead = {"color": faint(colour, 0.45), "width": 1}
-        way = [line.images[-1], right], [line.mean[-1], y]
-        figure.add_scatter(x=way[0], y=way[1], mode="lines", line=lead, hoverinfo="skip", showlegend=False)
-        mark = MARKS[line.family][line.hollow] if line.family in MARKS else ""
-        _named(figure, f"{mark} {STROKES[line.dash]} {literal(line.name)}", y, colour)
+    for each, colour, y in zip(lines, colours, apart([each.mean[-1] for each in lines], top * LABEL), strict=True):
+        figure.add_trace(line([each.images[-1], right], [each.mean[-1], y], colour=faint(colour, 0.45), width=1))
+        mark = MARKS[each.family][each.hollow] if each.family in MARKS else ""
+        _named(figure, f"{mark} {STROKES[each.dash]} {literal(each.name)}", y, colour)
     if chance is not None:
         _named(figure, f"chance {in_percent(chance, 1)}", chance, None)
     return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
@@ -74,10 +62,10 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
 
 def in_same_colours(figure: "go.Figure", lines: Sequence[Line]) -> "go.Figure":
     """Another figure of these methods, each in the colour that `data_size` gives it."""
-    families = ordered([line.family for line in lines])
-    for line in lines:
-        colour = colour_of(line.family, families)
-        figure.update_traces(line_color=colour, marker_color=colour, selector={"name": line.name})
+    families = ordered([each.family for each in lines])
+    for each in lines:
+        colour = colour_of(each.family, families)
+        figure.update_traces(line_color=colour, marker_color=colour, selector={"name": each.name})
     return figure
 
 
@@ -96,44 +84,29 @@ def apart(places: Sequence[float], least: float) -> list[float]:
     return found
 
 
-def banded(line: Line, colour: str) -> list[Any]:
+def banded(method: Line, colour: str) -> list[Any]:
     """Its band, where it has one, and its means."""
-    import plotly.graph_objects as go
-
-    band = go.Scatter(
-        x=[*line.images, *reversed(line.images)],
-        y=[*line.high, *reversed(line.low)],
-        fill="toself",
-        fillcolor=faint(colour, 0.18),
-        line={"width": 0},
-        mode="lines",
-        hoverinfo="skip",
-        showlegend=False,
-        legendgroup=line.name,
-    )
-    means = go.Scatter(
-        x=list(line.images),
-        y=list(line.mean),
+    symbol = SYMBOLS.get(method.family, "cross")
+    means = line(
+        list(method.images),
+        list(method.mean),
+        method.name,
+        colour,
+        2.5 if method.main else 1.5,
+        method.dash,
         mode="lines+markers",
-        name=line.name,
-        legendgroup=line.name,
-        line={"color": colour, "width": 2.5 if line.main else 1.5, "dash": line.dash},
-        marker=_marker(line, size=9),
-        customdata=list(zip(line.low, line.high, strict=True)),
+        legendgroup=method.name,
+        marker={"size": 9, "symbol": f"{symbol}-open" if method.hollow else symbol, "line": {"width": 1.5}},
+        customdata=list(zip(method.low, method.high, strict=True)),
         hovertemplate="%{x:,} images: %{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%})"
         "<extra>%{fullData.name}</extra>",
     )
-    return [band, means] if line.main else [means]
+    return [band(method.images, method.low, method.high, colour, method.name), means] if method.main else [means]
 
 
 def ends_of(sizes: Sequence[int]) -> list[float]:
     """Of the axis: the first and last number have room beside them."""
     return [sizes[0] * 0.82, sizes[-1] * 1.4]
-
-
-def _marker(line: Line, size: int) -> dict[str, Any]:
-    symbol = SYMBOLS.get(line.family, "cross")
-    return {"size": size, "symbol": f"{symbol}-open" if line.hollow else symbol, "line": {"width": 1.5}}
 
 
 def _logarithmic(figure: "go.Figure", sizes: Sequence[int]) -> "go.Figure":

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vizkit.figure.charts import laid_out
+from vizkit.figure.charts import laid_out, line
 from vizkit.figure.palette import OTHERS, faint
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ def reliability(
         hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>%{customdata[1]:,} images"
         "<extra></extra>",
     )
-    line = {"color": OTHERS, "width": 2, "dash": "dash"}
-    diagonal = go.Scatter(
-        x=[0, 1], y=[0, 1], mode="lines", line=line, hoverinfo="skip", name="as often right as it says"
-    )
+    diagonal = line([0, 1], [0, 1], "as often right as it says", OTHERS, 2, "dash", hoverinfo="skip")
     figure = laid_out([bins, diagonal], "probability of the answer", "share right", height=300, showlegend=False)
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(range=[0, 1], dtick=0.25)

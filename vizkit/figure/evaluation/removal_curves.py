@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, rule
+from vizkit.figure.charts import laid_out, line, rule
 from vizkit.figure.palette import CLASSES, OTHERS
 
 if TYPE_CHECKING:
@@ -29,19 +29,13 @@ def removal_curves(
     Every line has the length of `share`, 0 to 1 of the places; values, called `y`, are 0 to 1, read in `percent`. `at`:
     a place on the axis that is marked. `colours`: of each line; where one is there again, that line is dotted.
     """
-    import plotly.graph_objects as go
-
     dashes = ["dot" if colour in colours[:i] else "solid" for i, colour in enumerate(colours)]
     drawn = [
-        go.Scatter(x=share, y=values, mode="lines", name=name, line={"color": colour, "width": 2, "dash": dash})
+        line(share, values, name, colour, 2, dash)
         for (name, values), colour, dash in zip(lines.items(), colours, dashes, strict=False)
     ]
     if chance is not None:
-        drawn.append(
-            go.Scatter(
-                x=share, y=chance, mode="lines", name="random order", line={"color": OTHERS, "width": 3, "dash": "dash"}
-            )
-        )
+        drawn.append(line(share, chance, "random order", OTHERS, 3, "dash"))
     figure = laid_out(drawn, x, y, title, height=420, hovermode="x unified")
     figure.update_xaxes(tickformat=".0%", range=[0, 1])
     figure.update_yaxes(tickformat=".0%" if percent else "", range=[0, 1])

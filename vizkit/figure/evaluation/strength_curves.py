@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from jaxtyping import Float
 from numpy import ndarray
 
-from vizkit.figure.charts import laid_out, literal, rule
+from vizkit.figure.charts import laid_out, line, literal, rule
 from vizkit.figure.palette import CLASSES, faint
 
 if TYPE_CHECKING:
@@ -26,18 +26,15 @@ def strength_curves(
 ) -> "go.Figure":
     """`shares`: of each model 0 to 1, of one draw of chance or of several: the line is their mean, the band goes from
     the lowest to the highest. `at`: index of the strength that is marked."""
-    import plotly.graph_objects as go
-
     x, drawn = list(strengths), []
     for (name, each), colour, dash in zip(shares.items(), CLASSES, DASHES, strict=False):
         if len(each) > 1:
             ends = [*each.min(0), *each.max(0)[::-1]]
-            edge = {"width": 0, "color": colour, "dash": "dot"}  # of paper alone, which has no areas
-            band = {"fill": "toself", "fillcolor": faint(colour, 0.2), "line": edge, "hoverinfo": "skip"}
-            drawn.append(go.Scatter(x=[*x, *x[::-1]], y=ends, mode="lines", showlegend=False, **band))
-        line = {"color": colour, "width": 2.2, "dash": dash}
+            area = {"fill": "toself", "fillcolor": faint(colour, 0.2)}
+            # Its edge is seen on paper alone, which has no areas.
+            drawn.append(line([*x, *x[::-1]], ends, colour=colour, width=0, dash="dot", **area))
         hover = f"%{{x:{'.0%' if percent else '.3g'}}}: %{{y:.1%}}<extra>{literal(name)}</extra>"
-        drawn.append(go.Scatter(x=x, y=each.mean(0), mode="lines", name=literal(name), line=line, hovertemplate=hover))
+        drawn.append(line(x, each.mean(0), literal(name), colour, 2.2, dash, hovertemplate=hover))
     figure = laid_out(drawn, unit, quantity, height=210)
     rule(figure, strengths[at])
     figure.update_xaxes(range=[0, strengths[-1]], nticks=4, tickformat=".0%" if percent else None)

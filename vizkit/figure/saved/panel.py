@@ -74,8 +74,6 @@ def panel_of(figure: "go.Figure") -> Panel:
     if drawn and drawn[0].type == "heatmap":
         equal, columns = (drawn[0].meta or {}).get("equal"), drawn[0].x
         cells = np.asarray(drawn[0].z if equal is None else drawn[0].customdata, float)
-        left, top = (float(first or 0) for first in (drawn[0].x0, drawn[0].y0))
-        boxes = tuple((x0 - left, y0 - top, x1 - left, y1 - top) for x0, y0, x1, y1 in boxes)
         if columns is not None and not isinstance(columns[0], str):
             x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
         return Panel(

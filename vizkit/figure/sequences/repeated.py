@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, literal, rule
+from vizkit.figure.charts import laid_out, line, literal, rule
 from vizkit.figure.palette import CLASSES
 from vizkit.percent import in_percent
 
@@ -25,34 +25,22 @@ class Repeated:
 
 def repeated_lines(lines: Sequence[Repeated], x: str, y: str, learned: int | None = None) -> "go.Figure":
     """`learned`: where what was trained with ends, a dotted rule."""
-    import plotly.graph_objects as go
-
     drawn = []
-    for line, ink in zip(lines, CLASSES, strict=False):
-        several = line.runs if len(line.runs) > 1 else ()
+    for each, ink in zip(lines, CLASSES, strict=False):
+        several = each.runs if len(each.runs) > 1 else ()
         drawn += [
-            go.Scatter(
-                x=list(line.x),
-                y=list(run),
-                mode="lines",
-                line={"color": ink, "width": 1},
-                opacity=0.5,
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=line.name,
-            )
-            for run in several
+            line(list(each.x), list(run), colour=ink, width=1, opacity=0.5, legendgroup=each.name) for run in several
         ]
-        each = [", ".join(in_percent(share) for share in shares) for shares in zip(*line.runs, strict=True)]
+        percents = [", ".join(in_percent(share) for share in shares) for shares in zip(*each.runs, strict=True)]
         drawn.append(
-            go.Scatter(
-                x=list(line.x),
-                y=np.mean(line.runs, axis=0).tolist(),
+            line(
+                list(each.x),
+                np.mean(each.runs, axis=0).tolist(),
+                literal(each.name),
+                ink,
                 mode="lines+markers",
-                name=literal(line.name),
-                line={"color": ink, "width": 2.5},
-                legendgroup=line.name,
-                customdata=each,
+                legendgroup=each.name,
+                customdata=percents,
                 hovertemplate="%{x}: %{y:.0%} (%{customdata})<extra>%{fullData.name}</extra>",
             )
         )

@@ -18,15 +18,12 @@ def power_laws(
     y: str,
     title: str = "",
     *,
-    dots: bool = False,
     chosen: float | int | None = None,
 ) -> "go.Figure":
     """One line for each name: (x values, y values, exponent in the number of tokens, None where it is not known).
-
-    `dots`: mark the values. `chosen`: the x of which they are marked, and ruled.
-    """
+    `chosen`: the x whose values are marked, and ruled."""
     drawn = {name: (xs, ys) for name, (xs, ys, _) in lines.items()}
-    figure = curves(drawn, x, y, title, log=True, mode="lines+markers" if dots else "lines")
+    figure = curves(drawn, x, y, title, log=True)
     for index, (name, (xs, ys, power)) in enumerate(lines.items()):
         words, ink = literal(name), CLASSES[index]
         if power is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from vizkit.figure.charts import cells, laid_out, squared
+from vizkit.figure.charts import cells, laid_out, line, squared
 from vizkit.figure.palette import CLASSES, OTHERS, faint
 from vizkit.figure.scales import LINEAR, Scale
 
@@ -49,10 +49,12 @@ def window_map(
     if query is not None:
         row, column = query
         x, y = column + 0.5 * np.array([-1, 1, 1, -1, -1]), row + 0.5 * np.array([-1, -1, 1, 1, -1])
-        drawn.append(plain(x, y, FRAME, 3))
+        drawn.append(line(x, y, colour=FRAME, width=3))
     if lines is not None:
-        drawn += [plain(np.array([x, x]) - 0.5, np.array([0, rows]) - 0.5, FRAME, 1) for x in marks(columns, lines[1])]
-        drawn += [plain(np.array([0, columns]) - 0.5, np.array([y, y]) - 0.5, FRAME, 1) for y in marks(rows, lines[0])]
+        right, down = columns - 0.5, rows - 0.5
+        places = [([x - 0.5] * 2, [-0.5, down]) for x in range(lines[1], columns, lines[1])]
+        places += [([-0.5, right], [y - 0.5] * 2) for y in range(lines[0], rows, lines[0])]
+        drawn += [line(*place, colour=FRAME, width=1) for place in places]
     figure = laid_out(drawn, "column", "row", title, height, showlegend=False)
     for update, names, count in (
         (figure.update_xaxes, column_names, columns),
@@ -65,11 +67,7 @@ def window_map(
     return squared(figure)
 
 
-def marks(count: int, side: int) -> range:
-    return range(side, count, side)
-
-
-def strokes(these: Bool[np.ndarray, "row column"], count: int, colour: str) -> "go.Scatter":
+def strokes(these: Bool[np.ndarray, "row column"], count: int, colour: str) -> dict[str, Any]:
     """`count` diagonals across every cell of `these`, as one trace."""
     x, y = [], []
     for row, column in np.argwhere(these):
@@ -78,10 +76,4 @@ def strokes(these: Bool[np.ndarray, "row column"], count: int, colour: str) -> "
             begin, end = max(-0.5, off - 0.5), min(0.5, off + 0.5)
             x += [column + begin, column + end, None]
             y += [row - begin + off, row - end + off, None]
-    return plain(x, y, colour, 1.5)
-
-
-def plain(x: Any, y: Any, colour: str, width: float | int) -> "go.Scatter":
-    import plotly.graph_objects as go
-
-    return go.Scatter(x=x, y=y, mode="lines", line={"color": colour, "width": width}, hoverinfo="skip")
+    return line(x, y, colour=colour, width=1.5)

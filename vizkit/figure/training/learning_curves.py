@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vizkit.figure.charts import LOGARITHMIC, laid_out, literal
+from vizkit.figure.charts import LOGARITHMIC, Numbers, band, laid_out, line, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-Numbers = Sequence[int | float]
 LEGEND_ROW = 22  # pixels; the legend takes its rows from the plot
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 RAW = 0.35  # opacity of a line beside its smoothed self
@@ -67,54 +66,31 @@ def learning_curves(
     return figure.update_yaxes(ticks, range=[0, 1.02] if whole else None)
 
 
-def parts(line: Curve, index: int, style: str) -> list[Any]:
+def parts(curve: Curve, index: int, style: str) -> list[Any]:
     """Its line with points, or its smoothed line over its faint one, and below them the band where its runs differ."""
-    import plotly.graph_objects as go
-
-    place = index if line.place is None else line.place
-    colour, symbol, name = CLASSES[place % len(CLASSES)], SYMBOLS[place % len(SYMBOLS)], literal(line.name)
+    place = index if curve.place is None else curve.place
+    colour, symbol, name = CLASSES[place % len(CLASSES)], SYMBOLS[place % len(SYMBOLS)], literal(curve.name)
     hover = f"%{{y:{style}}}"
     drawn = []
-    if list(line.low) != list(line.high):
+    if list(curve.low) != list(curve.high):
         hover += f" (%{{customdata[0]:{style}}} to %{{customdata[1]:{style}}})"
-        drawn = [
-            go.Scatter(
-                x=[*line.epochs, *reversed(line.epochs)],
-                y=[*line.high, *reversed(line.low)],
-                fill="toself",
-                fillcolor=faint(colour, 0.18),
-                line={"width": 0},
-                mode="lines",
-                hoverinfo="skip",
-                showlegend=False,
-                legendgroup=name,
-            )
-        ]
-    values, dots = line.mean, len(line.epochs) <= MOST_DOTS
-    if len(line.smooth):
-        drawn.append(
-            go.Scatter(
-                x=list(line.epochs),
-                y=list(line.mean),
-                mode="lines",
-                showlegend=False,
-                line={"color": faint(colour, RAW), "width": 1.5},
-                hoverinfo="skip",
-                legendgroup=name,
-            )
-        )
-        dots = dots and list(line.smooth) == list(line.mean)[: len(line.smooth)]
-        hover, values = hover if dots else f"{hover}, raw %{{text:{style}}}", line.smooth
-    points = go.Scatter(
-        x=list(line.epochs)[: len(values)],  # of a run that is played, those that have come
-        y=list(values),
+        drawn = [band(curve.epochs, curve.low, curve.high, colour, name)]
+    values, dots = curve.mean, len(curve.epochs) <= MOST_DOTS
+    if len(curve.smooth):
+        pale = faint(colour, RAW)
+        drawn.append(line(list(curve.epochs), list(curve.mean), colour=pale, width=1.5, legendgroup=name))
+        dots = dots and list(curve.smooth) == list(curve.mean)[: len(curve.smooth)]
+        hover, values = hover if dots else f"{hover}, raw %{{text:{style}}}", curve.smooth
+    points = line(
+        list(curve.epochs)[: len(values)],  # of a run that is played, those that have come
+        list(values),
+        name,
+        colour,
         mode="lines+markers" if dots else "lines",
-        name=name,
         legendgroup=name,
-        line={"color": colour, "width": 2.5},
         marker={"size": 6, "symbol": symbol},
-        customdata=[*zip(line.low, line.high, strict=True)] or None,
-        text=list(line.mean) if len(line.smooth) else None,
+        customdata=[*zip(curve.low, curve.high, strict=True)] or None,
+        text=list(curve.mean) if len(curve.smooth) else None,
         hovertemplate=f"{hover}<extra>{name}</extra>",
     )
     return [*drawn, points]

@@ -13,7 +13,7 @@ from vizkit.geometry import id_at, id_of, middle_of
 from vizkit.models.probes.model_functions import randomised
 from vizkit.models.probes.swin_changes import changed
 from vizkit.models.sources.loaded import likened
-from vizkit.traces import Attention, NotApplicable, Tokens
+from vizkit.traces import Attention, NotApplicable, Tokens, not_applicable
 from vizkit.views import bundled
 from vizkit.views.attention import walk_row
 from vizkit.views.subject import Subject
@@ -132,10 +132,8 @@ def layer_of(of: Subject, layer: At) -> Attention:
 
 def token_of(of: Subject, tokens: Tokens, query: Query) -> int:
     if isinstance(query, tuple):
-        try:
+        with not_applicable(ValueError):
             return id_of(tokens, query)
-        except ValueError as sentence:
-            raise NotApplicable(str(sentence)) from None
     if query == "patch":
         return id_at(tokens, of.asked) or 0
     if query not in tokens.special:
@@ -148,10 +146,8 @@ def class_of(of: Subject, cls: At) -> int:
     rank = {"top": 1, "second": 2}.get(str(cls), cls)
     if isinstance(rank, int):
         return order[one_of(len(order), rank, "class")]
-    try:
+    with not_applicable(ValueError):
         number = of.loaded.number_of(rank)
-    except ValueError as error:
-        raise NotApplicable(str(error)) from None
     if not 0 <= (number or 0) < len(order):
         raise NotApplicable(f"{of.name} knows no class “{str(cls)[:40]}”.")
     return number or 0

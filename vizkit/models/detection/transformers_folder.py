@@ -1,7 +1,6 @@
 """A folder that transformers' `save_pretrained` wrote of a DETR, such as `facebook/detr-resnet-50`: our network with
 its weights, its classes and its preprocessing. No code of the folder is run, and nothing is fetched."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,10 +11,9 @@ from vizkit.image import MAX_INPUT_SIDE, Preprocessing
 from vizkit.models.detection.from_transformers import from_transformers
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import refuse_sizes
-from vizkit.models.sources.from_transformers import names_another_model
+from vizkit.models.sources.from_transformers import making, names_another_model, refuse_large
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import licence_on
-from vizkit.models.sources.sizing import bytes_of, refuse_over_budget, refuse_unfit, sketch
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.transformers_weights import held, weights_of
 
@@ -45,7 +43,6 @@ def parts_of(folder: Path, title: str, config: dict[str, Any]) -> Parts:
 
 
 def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
-    """Made without numbers first: a small file cannot ask for a large network."""
     try:
         from transformers import DetrConfig, DetrForObjectDetection
     except ImportError:
@@ -55,12 +52,9 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
     made: Any = DetrForObjectDetection
     eager = {"attn_implementation": "eager"}  # others may fetch their code
     holds = held(folder, title)
-    try:
+    with making(title):
         settings = DetrConfig.from_dict({**config, **_backbone(config, title)})
-        drawn = sketch(title, lambda: made._from_config(settings, **eager))
-        if drawn is not None:
-            refuse_over_budget(title, bytes_of(drawn))
-            refuse_unfit(title, holds, drawn)
+        refuse_large(title, holds, lambda: made._from_config(settings, **eager))
         model, report = made.from_pretrained(
             None,
             config=settings,
@@ -75,11 +69,6 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
                 f"{title} lacks weights of a DETR: {len(missing)} tensors, among them {str(missing[0])[:60]}."
             )
         return from_transformers(model.eval())
-    except ModelError:
-        raise
-    except Exception as error:  # a stranger's configuration makes constructors raise anything
-        reason = re.sub(r"\S*/\S+", "", " ".join(str(error).split()))[:120]
-        raise ModelError(f"{title} cannot be made by transformers: {reason.rstrip('.')}.") from error
 
 
 def _backbone(config: dict[str, Any], title: str) -> dict[str, Any]:

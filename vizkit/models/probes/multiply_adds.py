@@ -70,6 +70,15 @@ def without_content(tensor: Tensor) -> Tensor:
     return nn.Parameter(empty, requires_grad=False) if isinstance(tensor, nn.Parameter) else empty
 
 
+def follow_paths(model: nn.Module) -> list[str]:
+    """The paths of the modules in which a pass is now, the innermost last. `model` gets hooks: give a copy."""
+    inside: list[str] = []
+    for path, module in model.named_modules():
+        module.register_forward_pre_hook(lambda *_, path=path: inside.append(path))
+        module.register_forward_hook(lambda *_: inside.pop() and None)
+    return inside
+
+
 class CountingWork(TorchDispatchMode):
     """Counts what is called while it is on, in this thread, and in which modules. `model` gets hooks: give a copy."""
 
@@ -77,12 +86,9 @@ class CountingWork(TorchDispatchMode):
         super().__init__()
         self.total: Counter[str] = Counter()
         self.products: Counter[str] = Counter()
-        self.inside: list[str] = []
+        self.inside = follow_paths(model)
         # Weights and all that is computed from nothing else. Held, so that no other tensor gets their address.
         self.constant = {_key(tensor): tensor for tensor in (*model.parameters(), *model.buffers())}
-        for path, module in model.named_modules():
-            module.register_forward_pre_hook(lambda *_, path=path: self.inside.append(path))
-            module.register_forward_hook(lambda *_: self.inside.pop() and None)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):  # noqa: ANN001, ANN204
         del types

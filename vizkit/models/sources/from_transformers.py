@@ -2,7 +2,8 @@
 else the module of transformers as it is. Never code from the folder."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -218,12 +219,9 @@ def made_by_library(
     checkpoint.refuse_layers(title, config)
     eager = {"attn_implementation": "eager"}  # others may fetch their code
     made: Any = kind
-    try:
+    with making(title):
         settings = made.config_class.from_json_file(str(folder / "config.json"))
-        drawn = sketch(title, lambda: made._from_config(settings, **eager))
-        if drawn is not None:
-            refuse_over_budget(title, bytes_of(drawn))
-            refuse_unfit(title, holds, drawn)
+        refuse_large(title, holds, lambda: made._from_config(settings, **eager))
         if not pretrained:
             return made._from_config(settings, **eager), {"missing_keys": [], "mismatched_keys": []}
         # From the weights alone: of a path the library would also read adapters, which name files and models elsewhere.
@@ -231,6 +229,21 @@ def made_by_library(
         return made.from_pretrained(
             None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True, **eager
         )
+
+
+def refuse_large(title: str, holds: Holding, make: Callable[[], nn.Module]) -> None:
+    """Made without numbers first: a small file cannot ask for a large network."""
+    drawn = sketch(title, make)
+    if drawn is not None:
+        refuse_over_budget(title, bytes_of(drawn))
+        refuse_unfit(title, holds, drawn)
+
+
+@contextmanager
+def making(title: str) -> Iterator[None]:
+    """What the library raises within, as one sentence."""
+    try:
+        yield
     except ModelError:
         raise
     except Exception as error:  # a stranger's configuration makes constructors raise anything

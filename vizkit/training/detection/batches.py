@@ -44,8 +44,7 @@ class Scenes(Dataset):
             scene = scenes[index]
             drawn_so = scene.picture.shape[:2] == needs.size_hw and needs.crop_pct == 1
             self.pictures[index] = scene.picture if drawn_so else fitted(scene.picture, needs)
-            boxes = shares(scene.boxes_xyxy, scene.picture.shape[:2])
-            self.rows.append(np.concatenate([scene.labels[:, None], boxes], 1).astype(np.float32))
+            self.rows.append(rows_of(scene))
             tell(index + 1)
 
     def __len__(self) -> int:
@@ -66,6 +65,12 @@ class Scenes(Dataset):
             flip = bool(draw.random() < self.mirrors)
             picture, rows = turned(picture, rows, flip, int(draw.integers(4)) if self.quarters else 0)
         return (picture, rows) if self.crop == 1 else part(picture, rows, draw, self.crop)
+
+
+def rows_of(scene: Annotated) -> Rows:
+    """The class of each thing, then its box as `shares`."""
+    boxes = shares(scene.boxes_xyxy, scene.picture.shape[:2])
+    return np.concatenate([scene.labels[:, None], boxes], 1).astype(np.float32)
 
 
 def shares(boxes_xyxy: Float[np.ndarray, "_thing 4"], size_hw: tuple[int, int]) -> Float[np.ndarray, "_thing 4"]:
@@ -98,9 +103,7 @@ def part(picture: Picture, rows: Rows, draw: np.random.Generator, least_area: fl
     boxes = np.concatenate([middle - size / 2, middle + size / 2], 1) * np.array([width, height] * 2)
     whole = Annotated(np.ascontiguousarray(picture), boxes, rows[:, 0].astype(np.int64))
     seen = resized(cropped(whole, (left, top, left + wide, top + high)), (height, width))
-    return seen.picture, np.concatenate([seen.labels[:, None], shares(seen.boxes_xyxy, (height, width))], 1).astype(
-        np.float32
-    )
+    return seen.picture, rows_of(seen)
 
 
 def things_of(rows: Float[Tensor, "_picture _thing 5"]) -> list[Things]:

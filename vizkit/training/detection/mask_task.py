@@ -14,7 +14,7 @@ from torchvision.ops import sigmoid_focal_loss
 
 from vizkit.datasets.image_set import SPLITS
 from vizkit.datasets.scenes.annotated import BoxSet
-from vizkit.datasets.scenes.opening import ABOUT, open_boxes
+from vizkit.datasets.scenes.opening import ABOUT
 from vizkit.image import Preprocessing
 from vizkit.models.detection.matching import matched
 from vizkit.models.detection.opening import Detector, open_detector
@@ -25,6 +25,7 @@ from vizkit.models.networks.detr_masks import MaskHead
 from vizkit.training.detection.batches import things_of
 from vizkit.training.detection.mask_card import CARD
 from vizkit.training.detection.masked_scenes import BOX, MaskedScenes
+from vizkit.training.detection.task import opened
 from vizkit.training.evaluating import Score
 from vizkit.training.pictures.batches import in_order, loader, normalised
 from vizkit.training.recipe import Recipe, RecipeError
@@ -151,12 +152,7 @@ def mask_task(recipe: Recipe) -> MaskTask:
         head = MaskHead(detector.model.sizes["dim"], finer_channels(detector.model, (height, width)), **sizes)
     except (TypeError, ValueError) as error:
         raise RecipeError(f"The mask head cannot be made with these model arguments: {error}.") from None
-    sets = {split: _opened(recipe, split, height) for split in SPLITS}
+    sets = {split: opened(recipe, split, height) for split in SPLITS}
     if sets["train"].labels != detector.labels:
         raise RecipeError(f"{detector.name} finds things of other classes than there are in {recipe.data}.")
     return MaskTask(recipe, head, sets, detector, weights_digest(source))
-
-
-def _opened(recipe: Recipe, split: str, side: int) -> BoxSet:
-    count = (recipe.images or None) if split == "train" else None
-    return open_boxes(recipe.data, split, count=count, size_px=side, seed=recipe.data_seed)

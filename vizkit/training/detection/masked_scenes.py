@@ -10,7 +10,7 @@ from torch.utils.data import Dataset
 
 from vizkit.datasets.scenes.annotated import BoxSet
 from vizkit.models.detection.segmenting import FINEST, Segments
-from vizkit.training.detection.batches import NOTHING, shares, turned
+from vizkit.training.detection.batches import NOTHING, rows_of, turned
 from vizkit.training.pictures.batches import Key
 
 BOX = 5  # class and box come first in a row, then its mask
@@ -31,8 +31,7 @@ class MaskedScenes(Dataset):
             scene = scenes[index]
             assert scene.instances is not None
             self.seen[index] = np.dstack([scene.picture, scene.instances])
-            boxes = shares(scene.boxes_xyxy, scene.picture.shape[:2])
-            self.rows.append(np.concatenate([scene.labels[:, None], boxes], 1).astype(np.float32))
+            self.rows.append(rows_of(scene))
             tell(index + 1)
 
     def __len__(self) -> int:

@@ -130,7 +130,7 @@ def detecting_task(recipe: Recipe) -> DetectingTask:
     torch.manual_seed(recipe.seed)
     trunk, plan, config = _backbone(source, recipe.pretrained)
     side = recipe.image_size or SIDE_PX
-    sets = {split: _opened(recipe, split, side) for split in SPLITS}
+    sets = {split: opened(recipe, split, side) for split in SPLITS}
     if any(each.labels != sets["train"].labels for each in sets.values()):
         raise RecipeError(f"The splits of {recipe.data} have different classes; give them the same categories.")
     needs = Preprocessing((side, side), config.mean, config.std, 1.0, "squash", "bilinear")
@@ -138,7 +138,8 @@ def detecting_task(recipe: Recipe) -> DetectingTask:
     return DetectingTask(recipe, model, sets, plan, needs)
 
 
-def _opened(recipe: Recipe, split: str, side: int) -> BoxSet:
+def opened(recipe: Recipe, split: str, side: int) -> BoxSet:
+    """RecipeError for more pictures than the memory holds."""
     count = (recipe.images or None) if split == "train" else None
     scenes = open_boxes(recipe.data, split, count=count, size_px=side, seed=recipe.data_seed)
     if len(scenes) * side * side * 3 > MEMORY_BYTES:

@@ -57,7 +57,7 @@ def _on_paper(of: Subject, row: Row, rows: Rows) -> Picture:
     patches = on_axis(parts.tokens, queries, seen), on_axis(parts.key_tokens, keys, seen)
     cells = matrix(rows.values, *patches, scale=scale, marked=row.position)
     return Picture(
-        with_names(cells, "keys", "queries", scale),
+        with_names(cells, scale),
         "Attention matrix with its patches on the axes",
         "In times an equal share: every doubling is one step of colour.",
     )

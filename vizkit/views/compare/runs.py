@@ -12,7 +12,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import of_evidence
 from vizkit.figure.sheet import enlarged
 from vizkit.image import RGB
-from vizkit.traces import NotApplicable
+from vizkit.traces import not_applicable
 from vizkit.views.blocks import Blocks, Download, Heading, Line, Numbers, Picture, Said, side_by_side
 from vizkit.writing import csv_rows
 
@@ -21,10 +21,8 @@ SHOWN, SIDE_PX, GREY = 4, 224, 128
 
 def compared(one: Explanations, other: Explanations, may: Callable[[str], bool]) -> Blocks:
     """`may`: see `written.source_of`. NotApplicable where they have nothing in common."""
-    try:
+    with not_applicable(ValueError):
         methods = written.shared(one, other)
-    except ValueError as sentence:
-        raise NotApplicable(str(sentence)) from None
     told = {method: written.agreement(one, other, method) for method in methods}
     method, (said, ranked) = next(iter(told.items()))
     yield Said(said)

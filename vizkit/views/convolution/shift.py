@@ -120,7 +120,7 @@ def many(shown: Sequence[str]) -> Blocks:
         for line in table["lines"]
     }
     yield Said(first_said(convolution.robust(right)))
-    yield Chart(shift.right_answers(right, "", shown), "Right answers by distance, with 95 % intervals")
+    yield Chart(shift.right_answers(right, shown), "Right answers by distance, with 95 % intervals")
 
 
 def answers_of(of: Subject, progress: object = None) -> Moved:

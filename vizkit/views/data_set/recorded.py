@@ -1,8 +1,8 @@
 """The images that the views of this page are of, recorded by one pass of the model; and some of them beside one
 another, each with where the model looked."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES, Scale
 from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
@@ -205,13 +205,9 @@ def after(of: Subject, first: Job, work: Callable[[Recorded, Progress], Any], pr
         return work(of.kept(first.key, partial(first.work, progress)), progress)
 
 
-@contextmanager
-def refused() -> Iterator[None]:
+def refused() -> AbstractContextManager[None]:
     """What cannot be done, as the one sentence of a view."""
-    try:
-        yield
-    except (DatasetError, EvaluationError, MissingExtra) as sentence:
-        raise NotApplicable(str(sentence)) from None
+    return not_applicable(DatasetError, EvaluationError, MissingExtra)
 
 
 def written_ns(source: str) -> int:

@@ -39,7 +39,6 @@ from vizkit.views.detection.scene import (
     least_score,
     shipped,
     size,
-    true_boxes,
 )
 from vizkit.views.detection.segments import Rated, rated, segments
 from vizkit.views.subject import CENTRE, Subject
@@ -85,7 +84,7 @@ class Boxes(OfScene, View):
         when=of_query,
     )
     score: float = least_score()
-    truth: bool = true_boxes("det_truth")
+    truth: bool = switch("True boxes", "What is really there, dashed.", default=True, key="det_truth")
     query: int = number(
         "Query",
         -1,

@@ -21,7 +21,7 @@ from vizkit.image import data_url
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Line, Paper
-from vizkit.views.controls import choice, detector, number, switch
+from vizkit.views.controls import choice, detector, number
 from vizkit.views.detection import OF, PICTURE, SCENE
 from vizkit.views.rules import whole
 from vizkit.views.subject import OfModel, Subject
@@ -121,10 +121,6 @@ class Given:
         rows = zip(corners(said.boxes_cxcywh).tolist(), tints, words, said.queries.tolist(), strict=True)
         counts = Counted(len(wrong), wrong.count(" · again"), int(right.sum()), things and len(things.labels))
         return [Frame(box, tint, word, id=id) for box, tint, word, id in rows], counts
-
-
-def true_boxes(key: str) -> Any:
-    return switch("True boxes", "What is really there, dashed.", default=True, key=key)
 
 
 def least_score() -> Any:

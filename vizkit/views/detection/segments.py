@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from vizkit.analysis.remarks.detection import of_mask, of_masks
 from vizkit.figure.detection.on_picture import Frame
 from vizkit.figure.detection.segments import Regions
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.detection.scene import WHITE, Given
 from vizkit.views.subject import OfModel
 
@@ -24,7 +24,7 @@ def segments(given: Given, score: float) -> "Segments":
     from vizkit.models.detection.segmenting import segment
 
     source = given.key[0]
-    try:
+    with not_applicable(ModelError):
         if not has_masks(source):
             raise NotApplicable(
                 f"{given.model.name} finds boxes and has no masks yet: train them with the recipe detr-masks into the "
@@ -32,8 +32,6 @@ def segments(given: Given, score: float) -> "Segments":
             )
         written = (detector_folder(source)[0] / "masks" / "config.json").stat().st_mtime_ns
         head = given.of.kept(OfModel(("masks", given.key, written)), partial(open_masks, source))
-    except ModelError as sentence:
-        raise NotApplicable(str(sentence)) from None
     return given.kept(("segments", written, score), partial(segment, given.model, head, given.rgb, score))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vizkit.datasets.image_set import DatasetError, ImageSet
-from vizkit.traces import NotApplicable
+from vizkit.traces import not_applicable
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs_root
 from vizkit.views import bundled
@@ -41,10 +41,8 @@ def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int
 
     name = name or sets([of])[0]
     path = of.folders.get(folder, "") if name == FOLDER else name
-    try:
+    with not_applicable(DatasetError):
         return open_set(path, "test", images=images, size_px=size_px)
-    except DatasetError as sentence:
-        raise NotApplicable(str(sentence)) from None
 
 
 def subject_called(title: str, of: Sequence[Subject]) -> Subject:

@@ -30,7 +30,7 @@ from vizkit.figure.class_bars import FLOOR, Axis, reach
 from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
 from vizkit.figure.palette import CLASSES, OTHERS
-from vizkit.traces import NotApplicable
+from vizkit.traces import not_applicable
 from vizkit.views import bundled
 from vizkit.views.blocks import (
     Answered,
@@ -219,10 +219,8 @@ class Temperature(View):
     def given(self, of: Subject) -> tuple[tuple[str, ...], Tensor]:
         """The names of the classes and their logits. NotApplicable where there are none."""
         if not self.of_model(of):
-            try:
+            with not_applicable(TypedError):
                 names, logits = read(self.logits)
-            except TypedError as sentence:
-                raise NotApplicable(str(sentence)) from None
             return tuple(names), torch.tensor(logits, dtype=torch.float64)
         return class_names(of), of.seen.logits
 

@@ -15,7 +15,7 @@ from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.outcome import Outcome, evaluate_all
 from vizkit.evaluation.pictures import open_pictures
 from vizkit.evaluation.scenes.outcome import SceneOutcome
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
 from vizkit.views.blocks import Job
@@ -26,6 +26,7 @@ from vizkit.writing import read_record
 
 RECORDED = EXPERIMENTS / "evaluation"
 CALLED = {"scenes_detr": "DETR"}
+LENT = "this one"
 T = TypeVar("T")
 
 
@@ -36,18 +37,18 @@ class Shelf(dict[str, str], Generic[T]):
     def __init__(self, recorded: Mapping[str, str], read: Callable[[Path, int], T], count: Callable[[T], str]) -> None:
         super().__init__(recorded)
         self.read, self.count = read, count
-        self.lent: dict[str, T] = {}
+        self.lent: T | None = None
 
-    def lend(self, outcome: T, name: str = "this one") -> str:
-        """One that lies nowhere yet, for this process alone, by this name."""
-        self.lent[name] = outcome
-        return name
+    def lend(self, outcome: T) -> str:
+        """The name of one that lies nowhere yet, for this process alone."""
+        self.lent = outcome
+        return LENT
 
     def find(self, name: str) -> T | None:
         """A recorded one, or one's own by the name of its folder, which nobody guesses; None where it is of another
         kind."""
-        if name in self.lent:
-            return self.lent[name]
+        if name == LENT:
+            return self.lent
         path = RECORDED / f"{name}.npz" if name in self else None
         if re.fullmatch("[0-9a-f]{16,64}", name):
             path = JobFolder.of(name).outcome
@@ -121,15 +122,13 @@ def judge(found: Outcome, run: RunFolder, progress: Callable[[int, int], None]) 
     import vizkit
     from vizkit.models import ModelError
 
-    try:
+    with not_applicable(DatasetError, EvaluationError, ModelError):
         own = evaluate_all(
             [vizkit.load(run.path)],
             pictures_of(found),
             found.opened,
             tell=lambda model, name, done, total, per_s: progress(done, total),
         )
-    except (DatasetError, EvaluationError, ModelError) as sentence:
-        raise NotApplicable(str(sentence)) from None
     assert own is not None
     return replace(own, models=(replace(own.models[0], name=run.name, source=f"run:{run.name}"),))
 

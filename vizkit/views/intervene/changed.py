@@ -16,7 +16,7 @@ from vizkit.geometry import cell_of, id_at
 from vizkit.image import RGB, seen
 from vizkit.interventions import Changes
 from vizkit.models import family
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.blocks import Blocks, Tile, Tiles
 from vizkit.views.subject import Subject, proven, sentences
 
@@ -70,11 +70,8 @@ def image_of(of: Subject, changes: Changes) -> RGB:
 @contextmanager
 def refused() -> Iterator[None]:
     """A change that cannot be made has no meaning here."""
-    try:
-        with sentences():
-            yield
-    except ReportError as sentence:
-        raise NotApplicable(str(sentence)) from None
+    with not_applicable(ReportError), sentences():
+        yield
 
 
 def others(of: Sequence[Subject]) -> list[str]:

@@ -11,7 +11,7 @@ from vizkit.analysis.attention.pruning import Pruning
 from vizkit.explanations.parts import RunError
 from vizkit.heads import EMBEDDING, LIKENESS
 from vizkit.models import EditError
-from vizkit.traces import NotApplicable
+from vizkit.traces import not_applicable
 from vizkit.views import bundled
 from vizkit.views.measured_with import EXPERIMENTS, others
 from vizkit.views.subject import OfModel, Subject
@@ -95,10 +95,8 @@ def measured_here(of: Subject) -> HeadAtlas:
 
 def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
     """Makes what is missing; gives how many images there are."""
-    try:
+    with not_applicable(EditError, RunError):
         kept.fill(tell=lambda done, total, _: progress(done, total or done))
-    except (EditError, RunError) as sentence:
-        raise NotApplicable(str(sentence)) from None
     return kept.done
 
 

@@ -17,7 +17,7 @@ from vizkit.figure.patch_cells import numbered_cells
 from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
 from vizkit.models import EditError
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
@@ -119,13 +119,11 @@ def searched(
     of: Subject, parts: str, goal: Goal, fill: Fill, so_far: list[Search], progress: Callable[[int, int], None]
 ) -> Search:
     so_far.clear()
-    try:
+    with not_applicable(EditError):
         if parts == "heads":
             return smallest.heads(of.loaded, of.rgb, goal, most=MOST, tell=so_far.append, tried=progress)[0]
         grid = cells_of(of.seen)
         return smallest.patches(of.loaded, of.rgb, grid, goal, fill=fill, most=MOST, tell=so_far.append, tried=progress)
-    except EditError as sentence:
-        raise NotApplicable(str(sentence)) from None
 
 
 def covered(

@@ -43,7 +43,7 @@ from vizkit.views.intervene.changed import (
     rolled,
     trace_of,
 )
-from vizkit.views.rules import RefusedError, Rule, below, maybe, number, one_of, record, several, whole
+from vizkit.views.rules import RefusedError, Rule, below, maybe, number, one_of, record, several, whole, words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -329,14 +329,3 @@ def edited(at: Place, changes: Changes) -> tuple[int, ...]:
 
 def framed(pixels: RGB) -> None:
     pixels[[0, 1, -2, -1]] = pixels[:, [0, 1, -2, -1]] = FRAME
-
-
-def words(longest: int) -> Rule[str]:
-    """Of these characters at most."""
-
-    def read(told: object) -> str:
-        if not isinstance(told, str) or len(told) > longest:
-            raise RefusedError
-        return told
-
-    return read

@@ -11,7 +11,7 @@ from vizkit.analysis.remarks import sequences as remarks
 from vizkit.datasets.sequences import dates, gaps
 from vizkit.figure.charts import curves, heat_map
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
-from vizkit.traces import NotApplicable
+from vizkit.traces import not_applicable
 from vizkit.training.experiments import memory
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, first_said
@@ -140,10 +140,8 @@ class Memory(View):
 
         if self.reads == "copy":
             return gaps.source(SPELLED, self.gap)
-        try:
+        with not_applicable(TextError):
             return tuple(dates.split(self.text or dates.EXAMPLES[0]))
-        except TextError as sentence:
-            raise NotApplicable(str(sentence)) from None
 
     def read(self, of: Subject, title: str) -> Typed:
         """By one of the networks of this task."""

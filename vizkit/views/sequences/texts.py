@@ -11,7 +11,7 @@ from vizkit.analysis.remarks.evaluation import texts as remark
 from vizkit.evaluation.measures import Interval, ratio_interval, share_interval
 from vizkit.figure.charts import paired_bars
 from vizkit.percent import in_percent
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.training.sequences.answers import TEXTS, TextAnswers
 from vizkit.views.blocks import Block, Chart, Heading, Job, Later, Line, Numbers, Said, Table, side_by_side
 from vizkit.views.evaluate.measured import ends
@@ -144,7 +144,5 @@ def run(source: str, progress: Any) -> TextAnswers:
     from vizkit.models.sequences import open_sequence
     from vizkit.training.sequences.answers import answered
 
-    try:
+    with not_applicable(ModelError):
         return answered(open_sequence(source), progress=progress)
-    except ModelError as sentence:
-        raise NotApplicable(str(sentence)) from None

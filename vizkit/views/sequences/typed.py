@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from vizkit.analysis.remarks.sequences import of_answer
 from vizkit.datasets.sequences import dates, gaps
 from vizkit.percent import in_percent
-from vizkit.traces import NotApplicable
+from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.controls import text
 from vizkit.views.sequences.known import BUNDLED
 from vizkit.views.subject import Subject
@@ -85,10 +85,8 @@ class Typed:
         from vizkit.vocabulary import TextError
 
         key = (make.__module__, make.__qualname__, self.key, self.words, *given, *named.items())
-        try:
+        with not_applicable(TextError):
             return self.of.kept(key, lambda: make(self.model, self.words, *given, **named))
-        except TextError as sentence:
-            raise NotApplicable(str(sentence)) from None
 
     def told(self, clicked: str) -> str:
         """What was clicked, where it is meant for this text; whoever names no text means any."""
@@ -112,11 +110,9 @@ def typed(of: Subject, title: str, text: str) -> Typed:
 
     model, key = opened(of, title)
     own = EXAMPLES.get(model.data)
-    try:
+    with not_applicable(TextError):
         text = text or (own or FREE)[0]
         words = split_text(model.data, text) if own else model.split(text)
-    except TextError as sentence:
-        raise NotApplicable(str(sentence)) from None
     return Typed(of, title, model, tuple(words), key)
 
 

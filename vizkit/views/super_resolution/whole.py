@@ -11,7 +11,7 @@ from PIL import Image
 
 from vizkit.datasets.pairs.drawn import RGB, TIMES
 from vizkit.image import digest_of
-from vizkit.traces import NotApplicable
+from vizkit.traces import not_applicable
 from vizkit.views.blocks import Job
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.networks import WITH, WITHOUT, enlarger
@@ -32,10 +32,8 @@ def tiles_of(rgb: RGB) -> list[Part]:
     """Rows and columns of the image. NotApplicable for one that is large already."""
     from vizkit.models.super_resolution.enlarging import refuse_large, tiles
 
-    try:
+    with not_applicable(ValueError):
         refuse_large(rgb)
-    except ValueError as sentence:
-        raise NotApplicable(str(sentence)) from None
     return [each[:2] for each in tiles(rgb.shape[0], rgb.shape[1])]
 
 

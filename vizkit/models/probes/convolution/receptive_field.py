@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from vizkit.models.probes.convolution.reach import Reach
-from vizkit.models.probes.multiply_adds import copy_with, without_content
+from vizkit.models.probes.multiply_adds import copy_with, follow_paths, without_content
 from vizkit.models.recording.forward import run
 from vizkit.models.recording.stages import gives_features
 from vizkit.models.sources.loaded import Loaded
@@ -116,14 +116,11 @@ class Following(TorchDispatchMode):
     def __init__(self, model: nn.Module, pixels: Tensor) -> None:
         super().__init__()
         self.layers: list[Layer] = []
-        self.inside: list[str] = []
+        self.inside = follow_paths(model)
         self.size_hw = (pixels.shape[-2], pixels.shape[-1])
         # By the tensor's own identity; it is held, so that no other gets its number.
         self._known: dict[int, tuple[Tensor, Seen | None]] = {}
         self._know(pixels, Seen((pixels.shape[-2], pixels.shape[-1]), Reach(), Reach()))
-        for path, module in model.named_modules():
-            module.register_forward_pre_hook(lambda *_, path=path: self.inside.append(path))
-            module.register_forward_hook(lambda *_: self.inside.pop() and None)
 
     def seen(self, tensor: Tensor) -> Seen | None:
         """None: the whole image, or nothing of it."""

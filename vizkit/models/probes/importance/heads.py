@@ -7,7 +7,7 @@ likeness: the cosine of its embedding with that of the unchanged model, which is
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -45,12 +45,10 @@ def head_importance(
     pixels: Float[Tensor, "image channel height width"],
     targets: Int[Tensor, " image"],
     places: Sequence[Place],
-    done: Callable[[float], None] = lambda _: None,
     means: Means = (),
 ) -> Importance:
-    """Of a batch of images. `places`: the model's layers (`models.attention_places`); `done` hears the share that is
-    done, 0 to 1, and may raise to stop. `means`: what a head gives instead (`means.head_means`); nothing without them.
-    EditError for a model whose attention cannot be edited."""
+    """Of a batch of images. `places`: the model's layers (`models.attention_places`). `means`: what a head gives
+    instead (`means.head_means`); nothing without them. EditError for a model whose attention cannot be edited."""
     places, pixels = tuple(places), pixels.to(loaded.device)
     rows, targets = torch.arange(len(targets)), targets.to(loaded.device)
     scales = tuple(torch.ones(len(pixels), place.heads, device=loaded.device, requires_grad=True) for place in places)
@@ -59,7 +57,7 @@ def head_importance(
         gradients = torch.autograd.grad(answered.sum(), scales)
     plain = answered.detach()
     lost, flipped = [], []
-    for outputs in _without_each(loaded, pixels, places, done, means):
+    for outputs in _without_each(loaded, pixels, places, means):
         lost.append(plain - outputs.log_softmax(-1)[rows, targets])
         flipped.append((outputs.argmax(-1) != targets).float())
     estimate = torch.cat(gradients, 1).abs().cpu()
@@ -72,14 +70,13 @@ def likeness_lost(
     loaded: Loaded,
     pixels: Float[Tensor, "image channel height width"],
     places: Sequence[Place],
-    done: Callable[[float], None] = lambda _: None,
     means: Means = (),
 ) -> Importance:
     """The same of a model without classes: `lost` is what is missing from 1, 0 to 2, in the cosine of each image's
     embedding with its own of the unchanged model, which is `plain`; what follows from classes is NaN."""
     places, pixels = tuple(places), pixels.to(loaded.device)
     own = _outputs(loaded, pixels, Plan((), places, means=means))
-    fallen = [1 - cosine_similarity(own, each) for each in _without_each(loaded, pixels, places, done, means)]
+    fallen = [1 - cosine_similarity(own, each) for each in _without_each(loaded, pixels, places, means)]
     lost = torch.stack(fallen, 1).cpu()
     unknown = torch.full_like(lost, math.nan)
     return Importance(_names(places), torch.ones(len(pixels)), lost, unknown, unknown)
@@ -101,12 +98,8 @@ def _without_each(
     loaded: Loaded,
     pixels: Float[Tensor, "image channel height width"],
     places: tuple[Place, ...],
-    done: Callable[[float], None],
     means: Means,
 ) -> Iterator[Float[Tensor, "image output"]]:
     """Outputs with each head taken away alone, in the order of `_names`."""
-    names = _names(places)
-    for number, (layer, head) in enumerate(names):
-        done(number / len(names))
+    for layer, head in _names(places):
         yield _outputs(loaded, pixels, Plan((removed(layer, head, means),), places, means=means))
-    done(1.0)

@@ -4,7 +4,7 @@ A head that adds nothing is something the model never met; its mean keeps what a
 this one says (mean ablation; Wang et al. 2022, arXiv 2211.00593, § 2.3).
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from jaxtyping import Float
@@ -19,11 +19,10 @@ def head_means(
     loaded: Loaded,
     batches: Iterable[Float[Tensor, "_image channel height width"]],
     places: Sequence[Place],
-    done: Callable[[int], None] = lambda _: None,
 ) -> tuple[Float[Tensor, "_group _head _query _channel"], ...]:
     """Of each layer (`models.attention_places`) the mean over all images of weights · values, before W_O, for every
-    group, head and query token: `Plan.means`. One pass for each batch; `done` hears how many images are through, and
-    may raise to stop. EditError for attention that is not edited, and where there is no image.
+    group, head and query token: `Plan.means`. One pass for each batch. EditError for attention that is not edited, and
+    where there is no image.
     """
     sums: list[Tensor] = []
     images = 0
@@ -31,7 +30,6 @@ def head_means(
         alone = [out.unflatten(0, (len(pixels), -1)).sum(0) for out in head_outputs(loaded, pixels, places)]
         sums = [one + other for one, other in zip(sums, alone, strict=True)] if sums else alone
         images += len(pixels)
-        done(images)
     if not images:
         raise EditError("A head's mean is taken over reference images: give some.")
     return tuple(total / images for total in sums)
