@@ -222,10 +222,13 @@ def test_the_mean_iou_of_one_answer_for_all_by_hand():
 def test_sentences_say_right_and_wrong():
     right = features.of_colours(0.7, 200, 2, "block 3 of 6", (0.4, 0.1))
     wrong = features.of_colours(0.7, 200, 2, "block 3 of 6", (0.05, 0.1))
-    assert "tells the insect apart" in right
-    assert "misses it" in wrong
-    assert "0.50, the best" in features.of_object("LOST", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05)
+    assert "is not the insect alone" in right
+    assert "lies on the insect" in features.of_colours(0.7, 200, 2, "block 3 of 6", (0.5, 0.1))
+    assert "misses the insect" in wrong
+    assert "0.50, the best" in features.of_object("LOST", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05, 0.4)
+    assert "they disagree, so it may be the ground" in features.of_object("LOST", 0.1, None, 0.0, 0.0, 0.49)
+    assert "disagree" not in features.of_object("LOST", 0.1, None, 0.0, 0.0, 0.5)
     assert "mean IoU of 0.80 on the 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
     assert "67 % are thing 2 of 3 patches" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None)
     assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
-    assert "LOST has 0.50" in features.of_object("k-means", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05)
+    assert "LOST has 0.50" in features.of_object("k-means", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05, 0.4)

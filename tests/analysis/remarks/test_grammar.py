@@ -310,9 +310,14 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for left_out, clipped in product((0, *COUNTS), (0, *COUNTS))
     ),
     features.of_object: lambda: (
-        features.of_object("TokenCut", share, scored, 0.13, 0.08)
-        for share in SHARES
+        features.of_object("TokenCut", share, scored, 0.13, 0.08, agreed)
+        for share, agreed in product(SHARES, SHARES)
         for scored in (None, {"TokenCut": 0.6, "LOST": 0.4}, {"TokenCut": 0.4, "LOST": 0.6, "k-means": 0.6})
+    ),
+    features.of_labels: lambda: (
+        features.of_labels(painted, things, images, on_insects)
+        for painted, things in (({}, [0, 0]), ({0: 1}, [1, 1]), ({0: 1, 1: 2}, [1, 2, 2]))
+        for images, on_insects in product(COUNTS, (None, (1, 1, 0.5, 0.4), (2, 390, 0.8, 0.4)))
     ),
     features.of_matches: lambda: (
         features.of_matches(right, swapped, 324, 0.1) for right, swapped in product(SHARES, SHARES)

@@ -18,7 +18,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_matrix": lambda data: {"point": POINT},
     "vizkit_windows": lambda data: {"step": 3, "token": 9},
     "vizkit_panels": lambda data: {"pick": chosen_frame(data)} if data["pick"] else {"scene": 2},
-    "vizkit_alike": lambda data: {"clicks": "3:1:500,500"} if "clicks" in data else {"pick": 3},
+    "vizkit_alike": lambda data: {"clicks": "3:1:500,500"} if "clicks" in data else {"pick": "1:500,300"},
     "vizkit_transfer": lambda data: {"at": [2, 3]},
     "vizkit_feature_maps": lambda data: {"channel": data["channels"][1] + 1, "unit": [2, 3]},
     "vizkit_slide": lambda data: {"place": [1, 2]},

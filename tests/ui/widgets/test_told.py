@@ -91,7 +91,7 @@ TELL = {
     "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
     "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2], "moved": 8}),
     "vizkit_panels": Told("detection", "Boxes", {"pick": 3, "scene": 2}, steps=False),
-    "vizkit_alike": Told("features", "Match", {"pick": 3}, steps=False),
+    "vizkit_alike": Told("features", "Match", {"pick": "1:500,300"}, steps=False),
     "vizkit_order": Told("positions", "Shuffle", {"swaps": "1-6"}),
     "vizkit_block": Told("architecture", "Network", {"part": "query"}),
     "vizkit_flow": Told("architecture", "Network", {"block": [1, 2], "point": [0.25, 0]}),

@@ -12,7 +12,7 @@ import vizkit
 from tests.views.contract import everything, subject
 from vizkit.analysis.features import objects
 from vizkit.datasets import samples
-from vizkit.figure.saved.plate import Outline, Raster
+from vizkit.figure.saved.plate import Outline, Raster, Words
 from vizkit.traces import Features, NotApplicable, Tokens
 from vizkit.views.blocks import Canvas, Download, Numbers, Picture, Proof, Said, Table
 from vizkit.views.features import label, match
@@ -21,7 +21,7 @@ from vizkit.views.features.colours import Colours
 from vizkit.views.features.label import Label, painted_by
 from vizkit.views.features.match import Match
 from vizkit.views.features.object import KEYS, Object
-from vizkit.views.features.vectors import AFTER, grid_of
+from vizkit.views.features.vectors import AFTER, grid_of, patch_at
 from vizkit.views.subject import Subject
 
 
@@ -73,7 +73,7 @@ def test_the_images_are_the_sidebars_and_others_in_one_basis():
     assert len(found["scores"]) == 2 * rows * columns
     alone = arrays(Colours(images=("digit 3",)), of)
     assert not np.allclose(alone["directions"], found["directions"])
-    (drawn,) = shown(Colours(images=("digit 5",), patch=2), of, Canvas)
+    (drawn,) = shown(Colours(images=("digit 5",), patch="1:190,1"), of, Canvas)
     assert drawn.data["names"] == ["digit 3", "digit 5"]
     assert drawn.data["chosen"] == 1
     assert shown(Colours(), of, Canvas)[0].data["chosen"] == -1
@@ -95,7 +95,7 @@ def test_a_basis_that_is_none_fails_its_proof(monkeypatch):
 
 def test_a_patch_that_is_kept_is_kept_on_paper_with_those_like_it():
     of = subject("digits_vit")
-    (usual,), (asked,) = (shown(Colours(patch=patch), of, Canvas) for patch in (0, 20))
+    (usual,), (asked,) = (shown(Colours(patch=patch), of, Canvas) for patch in ("", "1:400,300"))
     (plain, _), (marked, _) = (each.still[0].draw(400.0) for each in (usual, asked))
     assert not [mark for mark in plain if isinstance(mark, Outline)]
     count = asked.data["count"]
@@ -188,8 +188,37 @@ def test_a_patch_asks_where_the_cursor_stands_or_where_the_link_says():
     of = subject("digits_vit")
     rows, columns = arrays(Match(), of)["grids"][0]
     assert shown(Match(), of, Canvas)[0].data["chosen"] == rows // 2 * columns + columns // 2
-    assert shown(Match(patch=1), of, Canvas)[0].data["chosen"] == 0
-    assert shown(Match(patch=10**6), of, Canvas)[0].data["chosen"] == len(arrays(Match(), of)["ids"]) - 1
+    assert shown(Match(patch="1:0,0"), of, Canvas)[0].data["chosen"] == 0
+    assert shown(Match(patch="1:999,999"), of, Canvas)[0].data["chosen"] == rows * columns - 1
+    assert shown(Match(patch="2:0,0"), of, Canvas)[0].data["chosen"] == rows * columns
+    assert shown(Match(patch="9:0,0"), of, Canvas)[0].data["chosen"] == -1
+    with pytest.raises(NotApplicable, match="is no patch such as"):
+        shown(Match(patch="here"), of, Canvas)
+
+
+@pytest.mark.parametrize("grid", [(14, 14), (7, 7), (5, 3)])
+@pytest.mark.parametrize("place", ["2:750,180", "1:999,0", "2:500,500"])
+def test_a_place_is_kept_where_another_model_has_other_patches(place, grid):
+    """The cell of a grid in which it lies, by a plain loop over all."""
+    x, y = (int(each) / 1000 for each in place[2:].split(","))
+    (rows, columns), start = ((2, 2), 0) if place[0] == "1" else (grid, 4)
+    cells = [(row, column) for row in range(rows) for column in range(columns)]
+    inside = [row <= y * rows < row + 1 and column <= x * columns < column + 1 for row, column in cells]
+    assert patch_at(place, [(2, 2), grid]) == start + inside.index(True)
+
+
+def test_the_words_of_a_match_say_whether_its_mirror_image_is_right():
+    of = subject("digits_vit")
+    found = arrays(Match(), of)
+    right, (rows, columns) = found["right"], found["grids"][0]
+    assert right.any()
+    assert not right.all()
+    for patch in (int(right.argmax()), int(right.argmin())):
+        row, column = divmod(patch, columns)
+        place = f"1:{round(1000 * (column + 0.5) / columns)},{round(1000 * (row + 0.5) / rows)}"
+        (drawn,) = shown(Match(patch=place), of, Canvas)
+        words = " ".join(mark.text for mark in drawn.still[0].draw(900.0)[0] if isinstance(mark, Words))
+        assert ("✓" in words, "✗" in words) == (bool(right[patch]), not right[patch])
 
 
 def test_a_match_that_is_not_the_nearest_fails_its_proof(monkeypatch):

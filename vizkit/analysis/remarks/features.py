@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from vizkit.analysis.remarks.remark import begun, counted, joined, percent
 
+TOLD = 0.5  # an IoU from which two masks are of one thing, as detection counts it
+
 
 def of_colours(explained: float, patches: int, images: int, after: str, on_insect: tuple[float, float] | None) -> str:
     """`explained`: the share of the variance of three components. `on_insect`: the IoU of the places where the first is
@@ -13,16 +15,10 @@ def of_colours(explained: float, patches: int, images: int, after: str, on_insec
     if on_insect is None:
         return f"After {after}, {held}{where}."
     own, every = on_insect
-    how = (
-        "tells the insect apart"
-        if own >= 2 * every
-        else "hardly tells the insect apart"
-        if own > every
-        else "misses it"
-    )
+    how = "lies on the insect" if own >= TOLD else "is not the insect alone" if own > every else "misses the insect"
     return (
-        f"After {after}, the first component {how}: where it is positive the IoU with the insect is {own:.2f}, that of "
-        f"the whole image {every:.2f}; {held}{where}."
+        f"After {after}, the first component {how}: where it is positive in the first image the IoU with it is "
+        f"{own:.2f}, that of the whole image {every:.2f}; {held}{where}."
     )
 
 
@@ -35,11 +31,17 @@ def of_basis(rule: str, left_out: int, clipped: int, patches: int) -> str:
     )
 
 
-def of_object(name: str, share: float, scored: Mapping[str, float] | None, every: float, chance: float) -> str:
+def of_object(
+    name: str, share: float, scored: Mapping[str, float] | None, every: float, chance: float, agreed: float
+) -> str:
     """`scored`: the IoU of each rule with the drawn insect, `every` that of the whole image, `chance` that of as many
-    patches laid anywhere."""
+    patches laid anywhere. `agreed`: the mean IoU of the mask with those of the other rules."""
     if scored is None:
-        return f"{name} takes {percent(share)} of the image for the object."
+        doubt = "" if agreed >= TOLD else "; they disagree, so it may be the ground"
+        return (
+            f"{name} takes {percent(share)} of the image for the object; whether it is one is not known here. The "
+            f"other rules share an IoU of {agreed:.2f} with it on average{doubt}."
+        )
     best = max(scored.values())
     leaders = [each for each, value in scored.items() if value == best]
     lead = "the best of the rules here" if name in leaders else f"{joined(leaders)} has {best:.2f}"

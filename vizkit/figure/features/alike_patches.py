@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Bool, Float, Int, UInt8
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import under
@@ -92,13 +92,15 @@ class OverImages:
 @dataclass(frozen=True, eq=False)
 class AlikePatches(OverImages):
     """`colours`: of all patches, or none. `ids` and `cosines`: to every patch the most alike ones, the nearest first.
-    `chosen`: the patch that asks, −1 for none. `paired`: lines lead to them."""
+    `chosen`: the patch that asks, −1 for none. `paired`: lines lead to them. `right`: of each patch of the first image
+    whether the last of its pairs is the right place."""
 
     ids: Int[np.ndarray, "patch alike"]
     cosines: Float[np.ndarray, "patch alike"]
     colours: UInt8[np.ndarray, "patch 3"] | None = None
     chosen: int = -1
     paired: bool = False
+    right: Bool[np.ndarray, " asking"] | None = None
 
     def pack(self) -> dict[str, Any]:
         return super().pack() | {
@@ -109,6 +111,7 @@ class AlikePatches(OverImages):
             "cover": COVER,
             "chosen": self.chosen,
             "paired": self.paired,
+            "right": "" if self.right is None else text64(self.right.astype(np.uint8)),
         }
 
     def below(self) -> str:
@@ -121,6 +124,8 @@ class AlikePatches(OverImages):
         if self.paired:
             there = [(self.place_of(int(other)), cosine) for other, cosine in zip(*self._of(patch), strict=True)]
             places = [f"{self.names[i]}, row {r + 1}, column {c + 1} ({cosine:.2f})" for (i, r, c), cosine in there]
+            if self.right is not None and patch < len(self.right):
+                places[-1] += " ✓" if self.right[patch] else " ✗"
             return f"{who} matches: {' · '.join(places)}".replace("(-", "(−")
         inside = np.bincount([self.place_of(int(other))[0] for other in self.ids[patch]], minlength=len(self.names))
         where = " · ".join(f"{count} in {name}" for name, count in zip(self.names, inside.tolist(), strict=True))

@@ -51,7 +51,8 @@ class Colours(View, OfPatch):
         key = "colours of patches", every, self.block(of)[0], self.norm
         found, left_out, ids, cosines = of.kept(key, partial(together, images, vectors))
         flat = torch.cat([each.flatten(0, 1) for each in vectors])
-        mask = insect(of, (vectors[0].shape[0], vectors[0].shape[1]))
+        grids = [(each.shape[0], each.shape[1]) for each in vectors]
+        mask = insect(of, grids[0])
         on_insect = None
         if mask is not None:
             on_insect = iou(found.scores[0][..., 0] > 0, mask), iou(torch.ones_like(mask), mask)
@@ -59,11 +60,11 @@ class Colours(View, OfPatch):
         drawn = AlikePatches(
             [each.seen_rgb for each in images],
             [called(each) for each in images],
-            [(each.shape[0], each.shape[1]) for each in vectors],
+            grids,
             ids.numpy(),
             cosines.numpy(),
             np.rint(255 * torch.cat([each.flatten(0, 1) for each in found.rgb]).numpy()).astype(np.uint8),
-            chosen(self, len(flat)),
+            chosen(self, grids),
         )
         yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT, PICK)
         parts = " + ".join(f"{100 * share:.0f} %" for share in found.explained.tolist())

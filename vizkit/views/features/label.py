@@ -1,7 +1,6 @@
 """Label: a few painted patches, and what a linear probe takes all others for."""
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -17,17 +16,15 @@ from vizkit.figure.features.labelled_patches import THINGS, TINTS, LabelledPatch
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Download, Numbers, Proof, Said
 from vizkit.views.controls import text
-from vizkit.views.features.vectors import OfPatches, called, insect
+from vizkit.views.features.vectors import Grids, OfPatches, called, insect, patch_at
 from vizkit.views.rules import words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 MOST, LONGEST = 100, 1600  # clicks, and the characters that say them
 NONE = "none"
-CLICK = re.compile(rf"([1-{THINGS}]):([1-9]):(\d{{1,3}}),(\d{{1,3}})")
 EXACT = 1e-6
 HINT = "Choose a thing, by its button or by 1 to 4, and click patches of it; once more takes one away."
-Grids = Sequence[tuple[int, int]]
 
 
 class Label(View, OfPatches):
@@ -102,17 +99,14 @@ def thousandths(at: int, count: int) -> int:
 
 
 def painted_by(clicks: str, grids: Grids) -> dict[int, int]:
-    """Things by their patches, counted through all images, as alike.js reads them; those of images that are not shown
-    are left out. NotApplicable for other words."""
+    """Things by their patches; those of images that are not shown are left out. NotApplicable for other words."""
     found = dict[int, int]()
-    starts = np.cumsum([0, *(rows * columns for rows, columns in grids)]).tolist()
     for click in clicks.replace(NONE, "").split():
-        if not (told := CLICK.fullmatch(click)):
+        thing, _, place = click.partition(":")
+        if thing not in map(str, range(1, THINGS + 1)):
             raise NotApplicable(f"{click[:30]!r} is no painted patch such as 1:2:350,617: thing, image, x and y in ‰.")
-        thing, image, x, y = map(int, told.groups())
-        if image <= len(grids):
-            rows, columns = grids[image - 1]
-            found[starts[image - 1] + y * rows // 1000 * columns + x * columns // 1000] = thing
+        if (patch := patch_at(place, grids)) >= 0:
+            found[patch] = int(thing)
     return found
 
 

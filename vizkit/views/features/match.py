@@ -23,7 +23,10 @@ from vizkit.views.view import How, View
 LIMIT = 0.1
 """PCK@0.1: of the side of the image."""
 EXACT = 1e-5
-HINT = "Click a patch: lines lead to the most similar place of every other image."
+HINT = (
+    "Click a patch: lines lead to the most similar place of every other image; ✓ or ✗ says whether that of the "
+    "mirrored one is right."
+)
 
 
 class Match(View, OfPatch):
@@ -67,8 +70,9 @@ class Match(View, OfPatch):
             grids,
             ids.numpy(),
             cosines.numpy(),
-            chosen=chosen(self, len(ids), asked),
+            chosen=chosen(self, grids, asked),
             paired=True,
+            right=right.numpy(),
         )
         yield self.canvas(drawn, f"{self.title(of)}, of", HINT, PICK)
         yield Proof(of.seen)

@@ -111,14 +111,16 @@ class Object(View):
         share = float(mask.float().mean())
         scored = None if truth is None else {name: iou(each, truth) for name, each in found.masks.items()}
         every = 0.0 if truth is None else float(truth.float().mean())
-        yield Said(features.of_object(self.rule, share, scored, every, chance_iou(share, every)))
+        others = [iou(mask, each) for name, each in found.masks.items() if name != self.rule]
+        agreed = sum(others) / len(others)
+        yield Said(features.of_object(self.rule, share, scored, every, chance_iou(share, every), agreed))
         large = Picture(cut_out(rgb, mask.numpy()), f"{self.rule}: the object", f"{self.rule}, {found.said}")
-        others = [
+        small = [
             Picture(cut_out(rgb, each.numpy()), f"{name}: the object", named(name, scored))
             for name, each in found.masks.items()
             if name != self.rule
         ]
-        yield Columns(((large,), tuple(others)), (3, 1))
+        yield Columns(((large,), tuple(small)), (3, 1))
         if scored is not None:
             yield Table(tuple(rows(found.masks, scored, every)), "IoU of each rule with the drawn insect")
         if self.vectors == KEYS and not found.said.startswith(KEYS):

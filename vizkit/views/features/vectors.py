@@ -1,5 +1,6 @@
 """The vectors of the patches of an image that dense views read, and what they take for its foreground."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -18,14 +19,24 @@ from vizkit.traces import Features, NotApplicable
 from vizkit.views import alike
 from vizkit.views.blocks import Canvas, Paper
 from vizkit.views.compare.images import OfImages
-from vizkit.views.controls import choice, layer, number
-from vizkit.views.rules import whole
+from vizkit.views.controls import choice, layer, text
+from vizkit.views.rules import RefusedError
 from vizkit.views.subject import Subject
 
 BEFORE, AFTER = "before the last norm", "after the last norm"
 MOST_SIDE = 56  # places; of more, such as a CNN's first stages have, neighbours are averaged
-MOST = 10**6  # patches of all images
-PICK = {"pick": (whole(0, MOST), "patch")}
+PLACE, LONGEST = re.compile(r"([1-9]):(\d{1,3}),(\d{1,3})"), 12
+Grids = Sequence[tuple[int, int]]
+
+
+def place(told: object) -> str:
+    """As `patch_at` reads it, or none."""
+    if not isinstance(told, str) or not (told == "" or PLACE.fullmatch(told)):
+        raise RefusedError
+    return told
+
+
+PICK = {"pick": (place, "patch")}
 COVERED = 0.25  # of a patch, from which it belongs to a drawn insect, whose legs are thin
 
 
@@ -71,8 +82,13 @@ class OfPatches(OfImages):
 class OfPatch(OfPatches):
     """Those of which one may ask for others."""
 
-    patch: int = number(
-        "Patch", 0, MOST, 0, "Counted from 1 through all images, row by row; 0: none.", key="feature_patch", inside=True
+    patch: str = text(
+        "Patch",
+        "",
+        "Such as 2:350,617: in the second image, 350 thousandths from the left and 617 from the top.",
+        longest=LONGEST,
+        key="feature_patch",
+        inside=True,
     )
 
 
@@ -123,6 +139,18 @@ def called(of: Subject) -> str:
     return PurePath(of.image).name or "the image"
 
 
-def chosen(view: OfPatch, count: int, default: int = -1) -> int:
-    """Which patch asks, from 0; −1 for none."""
-    return min(view.patch, count) - 1 if view.patch else default
+def chosen(view: OfPatch, grids: Grids, default: int = -1) -> int:
+    """Which patch asks, counted through all images from 0; −1 for none."""
+    return patch_at(view.patch, grids) if view.patch else default
+
+
+def patch_at(place: str, grids: Grids) -> int:
+    """The patch at a place such as 2:350,617, counted through all images, as alike.js reads it, whatever grid it was
+    chosen on; −1 in an image that is not shown. NotApplicable for other words."""
+    if not (told := PLACE.fullmatch(place)):
+        raise NotApplicable(f"{place[:30]!r} is no patch such as 2:350,617: image, x and y in ‰.")
+    image, x, y = map(int, told.groups())
+    if image > len(grids):
+        return -1
+    rows, columns = grids[image - 1]
+    return sum(down * across for down, across in grids[: image - 1]) + y * rows // 1000 * columns + x * columns // 1000

@@ -14,7 +14,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const labels = 'vectors' in data, set = labels ? 'clicks' : 'chosen', whole = (type, text) => new type(bytes(text || '').buffer)
   if (isNews(state, set, data[set])) state[set] = data[set]
   if (!labels) state.over = null
-  const ids = whole(Int32Array, data.ids), cosines = whole(Int16Array, data.cosines), vectors = whole(Int16Array, data.vectors)
+  const ids = whole(Int32Array, data.ids), cosines = whole(Int16Array, data.cosines), vectors = whole(Int16Array, data.vectors), right = whole(Uint8Array, data.right)
   let tints = whole(Uint8Array, data.tints), sheets = null, painted = new Map(), things = []
   const starts = data.grids.reduce((all, [rows, columns]) => [...all, all[all.length - 1] + rows * columns], [0]), total = starts[starts.length - 1]
   if (state.over >= total) state.over = null
@@ -91,12 +91,12 @@ export default function ({ data, parentElement, setStateValue }) {
     const name = id => (([i, row, column]) => `${data.names[i]}, row ${row + 1}, column ${column + 1}`)(cellOf(id))
     if (labels) return `${name(patch)}: ${things.length ? `thing ${things[patch]}` : 'no thing'}${painted.has(patch) ? ', painted' : ''}`
     const others = alike(patch)
-    if (data.paired) return `${name(patch)} matches: ${others.map(([other, cosine]) => `${name(other)} (${two(cosine)})`).join(' · ')}`
+    if (data.paired) return `${name(patch)} matches: ${others.map(([other, cosine]) => `${name(other)} (${two(cosine)})`).join(' · ')}${patch < right.length ? right[patch] ? ' ✓' : ' ✗' : ''}`
     const where = data.names.map((each, i) => `${others.filter(([other]) => imageOf(other) === i).length} in ${each}`).join(' · ')
-    return `${name(patch)}: of the ${data.count} most alike patches ${where}; cosine ${two(others[0][1])} to ${two(others[others.length - 1][1])}`
+    return `${name(patch)}: of the ${data.count} most alike patches ${where}; cosine ${two(others[0][1])} to ${two(others[others.length - 1][1])}${patch === state.chosen ? '. Click it once more to see all colours.' : ''}`
   }
 
-  // ---- painting: thing:image:x,y of each click, in thousandths, so that other grids know it -------------------------------
+  // ---- painting: thing:image:x,y of each click ---------------------------------------------------------------------------
   const clicks = () => state.clicks === 'none' ? [] : state.clicks.split(' ')
   const patchOf = click => {
     const [, number, x, y] = click.split(/[:,]/).map(Number), [rows, columns] = data.grids[number - 1] ?? []
@@ -120,11 +120,14 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const buttons = [...bar.children], thing = () => state.thing ?? 1
   const become = number => { state.thing = number; label() }
+  const placeOf = patch => {                           // in thousandths, so that other grids know it
+    const [i, row, column] = cellOf(patch), [rows, columns] = data.grids[i]
+    return `${i + 1}:${[(column + 0.5) / columns, (row + 0.5) / rows].map(share => Math.round(1000 * share))}`
+  }
   const paint = patch => {                             // once more takes it away
-    const [i, row, column] = cellOf(patch), [rows, columns] = data.grids[i], rest = clicks().filter(click => patchOf(click) !== patch)
-    const place = [(column + 0.5) / columns, (row + 0.5) / rows].map(share => Math.round(1000 * share))
+    const rest = clicks().filter(click => patchOf(click) !== patch)
     if (painted.get(patch) === thing()) tell(rest.join(' ') || 'none')
-    else if (rest.length < data.most) tell([...rest, `${thing()}:${i + 1}:${place}`].join(' '))
+    else if (rest.length < data.most) tell([...rest, `${thing()}:${placeOf(patch)}`].join(' '))
   }
 
   // ---- pointing and keeping --------------------------------------------------------------------------------------------
@@ -140,7 +143,7 @@ export default function ({ data, parentElement, setStateValue }) {
     state[set] = value; expectEcho(state, set, value); label(); draw()
     if (!data.alone) setStateValue(labels ? 'clicks' : 'pick', told)
   }
-  const choose = patch => { state.over = null; tell(patch, patch + 1) }
+  const choose = patch => { state.over = null; tell(patch, patch < 0 ? '' : placeOf(patch)) }
   canvas.onpointermove = event => { if (event.pointerType === 'mouse') over(at(event)) }
   canvas.onpointerleave = () => over(null)
   canvas.onclick = event => { const patch = at(event); if (patch !== null) labels ? paint(patch) : choose(patch === state.chosen && !data.paired ? -1 : patch) }
