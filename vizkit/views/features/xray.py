@@ -53,9 +53,9 @@ class Found:
         return [each.count for each in self.artifacts]
 
     @staticmethod
-    def of(norms: Sequence[Norms], at: int | None = None) -> "Found":
-        found = [artifacts(each) for each in norms]
-        at = strongest(found) if at is None else at
+    def of(norms: Sequence[Norms]) -> "Found":
+        found = [*map(artifacts, norms)]
+        at = strongest(found)
         patches = norms[at].patches
         return Found(norms, found, at, found[at].mask if found[at].count else patches == patches.max())
 
@@ -71,10 +71,11 @@ class XRay(View):
 
     alone = True
     how = How(
-        "All maps have one scale. Artifacts are a few patches, mostly of plain background, in which large models store "
-        "what is of the whole image. Some neurons of the MLPs make them: moved to a token of their own, they leave the "
-        "maps clean. The controls put something else at the patches, without a register: where one does as well, it is "
-        "not the register that matters.",
+        "All maps have one scale: how many times the median of its layer a norm is, for norms grow with the layers. "
+        "Artifacts are a few patches, mostly of plain background, in which large models store what is of the whole "
+        "image. Some neurons of the MLPs make them: moved to a token of their own, they leave the maps clean. The "
+        "controls put something else at the patches, without a register: where one does as well, it is not the "
+        "register that matters.",
         r"\log \lVert x_i \rVert > \text{median} + 5\,\text{MAD}, \quad \lVert x_i \rVert > 2 \cdot \text{median}, "
         r"\quad 2\,\Phi\!\left(-\tfrac{|\mu_1 - \mu_2|}{2\sigma}\right) < 0.02, \quad \text{share} \le 0.1",
         "what is stored.",
@@ -93,12 +94,12 @@ class XRay(View):
         yield Said(features.of_artifacts(found.counts, found.at, own.times, len(patches), strong))
         grids = [each.tokens.grid for each in of.seen.features]
         maps = [
-            (f"{number}: {count or 'none'}", each.patches, grid)
+            (f"layer {number}" + (f": {count}" if count else ""), each.patches / max(each.median, 1e-12), grid)
             for number, (count, each, grid) in enumerate(zip(found.counts, found.norms, grids, strict=True), 1)
             if grid
         ]
         scale = robust([each.numpy() for _, each, _ in maps])
-        yield tiles("Norms after each layer, and how many artifacts", maps, scale)
+        yield tiles("Norms, in medians of their layer, and how many artifacts", maps, scale)
         yield Chart(token_lengths(lines_of(found.norms), found.at), "Norms by layer")
         yield Line(
             f"Artifacts: above median + {K:g} MAD of the logarithms of the norms and above {TIMES:g} medians, at most "
@@ -149,16 +150,9 @@ def moved(of: Subject, found: Found, seen: Mapping[str, Seen], neurons: int) -> 
     tokens = of.seen.features[found.at].tokens
     after = {how: norms_after(each.norms[found.at], found.norms[found.at].name) for how, each in seen.items()}
     attends = {how: float(each.attention[found.own].sum()) for how, each in seen.items()}
-    two = [BEFORE, REGISTER]
-    yield Said(
-        features.of_register(
-            neurons,
-            found.at + 1,
-            [after[how].times for how in two],
-            [after[how].count for how in two],
-            [attends[how] for how in two],
-        )
-    )
+    two = BEFORE, REGISTER
+    times, left = ([getattr(after[how], what) for how in two] for what in ("times", "count"))
+    yield Said(features.of_register(neurons, found.at + 1, times, left, [attends[how] for how in two]))
     norms = [(CHANGES[how], seen[how].norms[found.at], tokens.grid) for how in two]
     looks = [(CHANGES[how], seen[how].attention, tokens.grid) for how in two]
     who = f"[{tokens.special[0]}]" if tokens.special else "All patches"
@@ -190,12 +184,9 @@ def tiles(title: str, maps: Sequence[tuple[str, Tensor, tuple[int, int]]], scale
 
 
 def row_of(neuron: Neuron) -> dict[str, str | float | None]:
-    return {
-        "block": str(neuron.block + 1),
-        "neuron": str(neuron.unit + 1),
-        "mean |activation| there": f"{neuron.there:.3g}",
-        "elsewhere": f"{neuron.elsewhere:.3g}",
-    }
+    names = "block", "neuron", "mean |activation| there", "elsewhere"
+    values = str(neuron.block + 1), str(neuron.unit + 1), f"{neuron.there:.3g}", f"{neuron.elsewhere:.3g}"
+    return dict(zip(names, values, strict=True))
 
 
 def numbers(found: Found, neurons: Sequence[Neuron], seen: Mapping[str, Seen]) -> dict[str, np.ndarray]:

@@ -9,7 +9,6 @@ else at the patches, and nobody looks at the token. All of it is hooks of a seco
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Bool, Float
@@ -96,8 +95,8 @@ def strongest_neurons(
     there, elsewhere = (torch.stack([means[path][side] for path in paths]) for side in (0, 1))
     width = there.shape[1]
     best = there.flatten().topk(min(count, there.numel())).indices.tolist()
-    both = there.flatten().tolist(), elsewhere.flatten().tolist()
-    return tuple(Neuron(at // width, at % width, both[0][at], both[1][at]) for at in best)
+    flat = there.flatten().tolist(), elsewhere.flatten().tolist()
+    return tuple(Neuron(at // width, at % width, flat[0][at], flat[1][at]) for at in best)
 
 
 def with_register(
@@ -125,15 +124,14 @@ def with_register(
     try:
         with planned(_plan(trace, len(blocks), patches.stop, masked)):
             run = forward(twin, pixels, Keep(layers=(len(blocks) - 1,)), tokens=True)
-        weights = run.calls[len(blocks) - 1].weights
-    except (EditError, IndexError):
-        weights = run = None
-    if run is None or weights is None or len(run.maps) != len(blocks):
-        raise NotApplicable(f"A token more is not to be followed through {loaded.name}.")
+        weights, norms = run.calls[len(blocks) - 1].weights, [each.float().norm(dim=1) for each in run.maps]
+        assert weights is not None
+        assert len(norms) == len(blocks)
+    except (EditError, IndexError, AssertionError):
+        raise NotApplicable(f"A token more is not to be followed through {loaded.name}.") from None
     asking = weights[0].float().mean(0)[:, patches]
-    count = patches.stop - patches.start
-    norms = torch.stack([each[:count].float().norm(dim=1) for each in run.maps])
-    return Seen(norms.cpu(), (asking[0] if patches.start else asking[patches].mean(0)).cpu(), run.logits.cpu())
+    lengths = torch.stack([each[: patches.stop - patches.start] for each in norms])
+    return Seen(lengths.cpu(), (asking[0] if patches.start else asking[patches].mean(0)).cpu(), run.logits.cpu())
 
 
 def _longer(_: nn.Module, given: tuple) -> tuple:
@@ -141,20 +139,14 @@ def _longer(_: nn.Module, given: tuple) -> tuple:
 
 
 def _replaced(units: list[int], patches: slice, how: str, _: nn.Module, given: tuple) -> tuple:
-    hidden = given[0].clone()
-    own = given[0][:, patches][..., units]
-    largest = own.abs().argmax(1, keepdim=True)
-    generator = torch.Generator().manual_seed(0)
-    others: dict[str, Any] = {
-        "mean": lambda: own.mean(1, keepdim=True).expand_as(own),
-        "noise": lambda: (
-            own.mean(1, keepdim=True) + own.std(1, keepdim=True) * torch.randn(own.shape, generator=generator).to(own)
-        ),
-        "shuffled": lambda: own[:, torch.randperm(own.shape[1], generator=generator)],
-    }
+    hidden, own = given[0].clone(), given[0][:, patches][..., units]
+    mean, generator = own.mean(1, keepdim=True), torch.Generator().manual_seed(0)
+    noise = torch.randn(own.shape, generator=generator).to(own)
+    order = torch.randperm(own.shape[1], generator=generator)
+    others = {"mean": mean.expand_as(own), "noise": mean + own.std(1, keepdim=True) * noise, "shuffled": own[:, order]}
     if how == REGISTER:
-        hidden[:, -1, units] = own.gather(1, largest)[:, 0]
-    hidden[:, patches, units] = others[how]() if how in others else 0.0
+        hidden[:, -1, units] = own.gather(1, own.abs().argmax(1, keepdim=True))[:, 0]
+    hidden[:, patches, units] = others.get(how, torch.zeros_like(own))
     return hidden, *given[1:]
 
 
