@@ -185,7 +185,7 @@ def tiles(title: str, maps: Sequence[tuple[str, Tensor, tuple[int, int]]], scale
 
 def row_of(neuron: Neuron) -> dict[str, str | float | None]:
     names = "block", "neuron", "mean |activation| there", "elsewhere"
-    values = str(neuron.block + 1), str(neuron.unit + 1), f"{neuron.there:.3g}", f"{neuron.elsewhere:.3g}"
+    values = str(neuron.block + 1), str(neuron.unit + 1), f"{neuron.activation:.3g}", f"{neuron.elsewhere:.3g}"
     return dict(zip(names, values, strict=True))
 
 

@@ -40,7 +40,7 @@ class Neuron:
 
     block: int
     unit: int
-    there: float
+    activation: float
     elsewhere: float
 
 
