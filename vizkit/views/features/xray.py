@@ -104,7 +104,8 @@ class XRay(View):
         yield Line(
             f"Artifacts: above median + {K:g} MAD of the logarithms of the norms and above {TIMES:g} medians, at most "
             f"{in_percent(FEW)} of the patches, and a group of their own, whose normal distribution overlaps that of "
-            f"all others by less than {OVERLAP:g} (after layer {found.at + 1}: {own.overlap:.2g})."
+            f"all others by less than {OVERLAP:g}"
+            + (f" (after layer {found.at + 1}: {own.overlap:.2g})." if own.overlap < 1 else ".")
         )
         if neurons:
             yield Table(tuple(map(row_of, neurons)), "Register neurons", "Register neurons: the strongest there")
