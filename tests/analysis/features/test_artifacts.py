@@ -53,19 +53,20 @@ def test_the_layer_is_that_of_artifacts_before_that_of_a_long_patch():
 
 
 def test_the_sentences():
-    assert of_artifacts([0, 0], 1, 1.44, 196, "") == (
-        "No artifacts here: none of 196 patches is far longer than all others in any layer; after layer 2 of 2, the "
+    assert of_artifacts([0, 0], 1, 1.44, 196, None) == (
+        "No artifacts here: no patch of 196 is far longer than all others in any layer; after layer 2 of 2, the "
         "largest norm is 1.4 times the median."
     )
-    assert of_artifacts([0, 3, 1, 0], 1, 9.0, 196, "neuron 5") == (
+    assert of_artifacts([0, 3, 1, 0], 1, 9.0, 196, (1, 4, 30.21, 0.0)) == (
         "3 of 196 patches are artifacts (in layers 2 to 3): after layer 2 of 4, the largest norm is 9.0 times the "
-        "median; neuron 5."
+        "median; neuron 5 of block 2 is strongest at them (30.2; elsewhere 0)."
     )
-    assert of_artifacts([1, 0, 1], 0, 2.5, 9, "").startswith(
+    assert of_artifacts([1, 0, 1], 0, 2.5, 9, None).startswith(
         "1 of 9 patches is an artifact (in 2 of the layers 1 to 3)"
     )
     assert of_register(10, 5, [9.4, 1.6], [3, 0], [0.3, 0.02]) == (
-        "With 10 neurons in the register, the largest norm after layer 5 is 1.6 instead of 9.4 times the median, 0 of "
-        "3 artifacts are left, and the artifacts get 2 % instead of 30 % of the attention in the last layer."
+        "With 10 neurons in the register, the largest norm after layer 5 is 1.6 instead of 9.4 times the median, "
+        "there are 0 artifacts instead of 3, and 2 % instead of 30 % of the attention in the last layer goes to where "
+        "they were."
     )
     assert of_register(10, 5, [1.4, 1.4], [0, 0], [0.3, 0.3]).startswith("There is nothing to move; as a trial")

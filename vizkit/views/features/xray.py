@@ -90,7 +90,7 @@ class XRay(View):
         found = of.kept("artifacts", lambda: Found.of(token_norms(of.seen)))
         neurons, seen, missing = self.changed(of, found)
         own, patches = found.artifacts[found.at], found.norms[found.at].patches
-        strong = features.strongest_neuron(*astuple(neurons[0])) if neurons and own.count else ""
+        strong = astuple(neurons[0]) if neurons and own.count else None
         yield Said(features.of_artifacts(found.counts, found.at, own.times, len(patches), strong))
         grids = [each.tokens.grid for each in of.seen.features]
         maps = [
@@ -157,8 +157,8 @@ def moved(of: Subject, found: Found, seen: Mapping[str, Seen], neurons: int) -> 
     norms = [(CHANGES[how], seen[how].norms[found.at], tokens.grid) for how in two]
     looks = [(CHANGES[how], seen[how].attention, tokens.grid) for how in two]
     who = f"[{tokens.special[0]}]" if tokens.special else "All patches"
-    lengths = tiles(f"Norms after layer {found.at + 1}", norms, robust([each.numpy() for _, each, _ in norms]))
-    yield Columns(((lengths,), (tiles(f"{who}: attention in the last layer", looks, SHARES),)))
+    lengths = tiles(f"Norms after layer {found.at + 1}", norms, robust([each.numpy() for _, each, _ in norms]), 200)
+    yield Columns(((lengths,), (tiles(f"{who}: attention in the last layer", looks, SHARES, 200),)))
     whose = "artifacts" if any(found.counts) else "longest patch"
     head, target = of.loaded.head, of.loaded.head.target(of.seen.logits)
     rows = tuple(
@@ -178,10 +178,10 @@ def norms_after(lengths: Tensor, name: str) -> Artifacts:
     return artifacts(norms_of(Features(name, lengths[:, None], Tokens("patches", free=len(lengths)))))
 
 
-def tiles(title: str, maps: Sequence[tuple[str, Tensor, tuple[int, int]]], scale: Scale) -> Tiles:
+def tiles(title: str, maps: Sequence[tuple[str, Tensor, tuple[int, int]]], scale: Scale, tile_px: int = 120) -> Tiles:
     """One for each of (name, a number of each patch, grid)."""
     made = (Tile(name, each[: grid[0] * grid[1]].view(grid).numpy(), scale=scale) for name, each, grid in maps)
-    return Tiles(title, tuple(made), title)
+    return Tiles(title, tuple(made), title, tile_px=tile_px)
 
 
 def row_of(neuron: Neuron) -> dict[str, str | float | None]:
