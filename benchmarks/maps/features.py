@@ -8,12 +8,15 @@ import numpy as np
 import torch
 
 import vizkit
+from vizkit.analysis.attention.token_norms import token_norms
+from vizkit.analysis.features.artifacts import artifacts
 from vizkit.analysis.features.matching import middles, most_alike, near
 from vizkit.analysis.features.objects import chance_iou, iou, token_cut
 from vizkit.analysis.features.probe import begun, compact, mean_iou, probe
 from vizkit.analysis.remarks.places import cover
-from vizkit.datasets import insects, samples
+from vizkit.datasets import insects, photographs, samples
 from vizkit.datasets.insects.joints import joints
+from vizkit.models import Keep
 from vizkit.views import alike
 from vizkit.views.features.match import LIMIT, mirrored_blocks
 from vizkit.views.features.object import KEYS, OUTPUTS, RULES, Object
@@ -58,6 +61,17 @@ patches that the page itself paints. “Anywhere”: as many patches, laid at ra
 |---|---|---|---|---|
 """
 
+ARTIFACTS = """
+
+## X-ray: artifacts
+
+Of {photographs} photographs and {insects} drawn insects: patches that are artifacts in any layer, and by how many
+medians of its layer the largest norm of any layer stands out.
+
+| model | px | images | artifacts | largest norm, least to most |
+|---|---|---|---|---|
+"""
+
 
 def run() -> None:
     parts = [HEAD.format(count=IMAGES, rules=" | ".join(RULES), lines="---|" * len(RULES))]
@@ -68,7 +82,22 @@ def run() -> None:
         matches.append(pck)
         print(*masks, pck, sep="", flush=True)
     labels = [LABELS.format(clicks=CLICKS, pairs=PAIRS), *map(labelled, LABELLED)]
-    PAGE.write_text("".join([*parts, *matches, *labels, seconds()]), encoding="utf-8")
+    PAGE.write_text("".join([*parts, *matches, *labels, seconds(), *norms()]), encoding="utf-8")
+
+
+def norms() -> list[str]:
+    """Of the images that come with vizkit."""
+    lines = [ARTIFACTS.format(photographs=len(photographs.NAMES), insects=len(samples.INSECTS))]
+    cases = [("photographs_vit", side, photographs.NAMES) for side in (252, LARGE_PX)]
+    cases += [(name, SIDE_PX, samples.INSECTS) for name in MODELS[:2]]
+    for name, side_px, images in cases:
+        loaded = vizkit.load(f"bundled:{name}", device="cpu", image_size=side_px)
+        traces = [vizkit.trace(loaded, samples.picture(image), keep=Keep(heads="mean")) for image in images]
+        found = [[artifacts(layer) for layer in token_norms(trace)] for trace in traces]
+        largest = [max(layer.times for layer in layers) for layers in found]
+        count = sum(layer.count for layers in found for layer in layers)
+        lines.append(f"| {name} | {side_px} | {len(images)} | {count} | {min(largest):.1f} to {max(largest):.1f} |\n")
+    return lines
 
 
 def measured(name: str) -> tuple[list[str], str]:

@@ -245,7 +245,7 @@ VIEWS = [
     *(("patches", "patches_view", view) for view in ("Cut", "Token norms by layer")),
     *(("positions", "positions_view", view) for view in ("What positions know", "Shuffle")),
     *(("attention", "attention_view", view) for view in ("Head by head", "Statistics")),
-    *(("features", "features_view", view) for view in ("Colours of patches", "Object", "Match", "Label")),
+    *(("features", "features_view", view) for view in ("Colours of patches", "Object", "Match", "Label", "X-ray")),
 ]
 NEEDS_NO_MODEL: set[str] = set()
 ANOTHER = {  # views that have no meaning for a kind of model say so and show a bundled one of another kind

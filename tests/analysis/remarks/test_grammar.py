@@ -309,6 +309,16 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         features.of_basis("what [cls] attends to in the last layer", left_out, clipped, 2048)
         for left_out, clipped in product((0, *COUNTS), (0, *COUNTS))
     ),
+    features.of_artifacts: lambda: (
+        features.of_artifacts(counts, 1, 9.41, 324, neuron)
+        for counts in ([0, 0, 0], [0, 1, 0], [0, 2, 3], [1, 2, 0, 4])
+        for neuron in (None, (1, 16, 30.2, 0.0))
+    ),
+    features.of_register: lambda: (
+        features.of_register(count, 5, [9.4, 1.6], left, [0.3, 0.02])
+        for count in (1, 10)
+        for left in ([0, 0], [1, 0], [3, 1])
+    ),
     features.of_object: lambda: (
         features.of_object("TokenCut", share, scored, 0.13, 0.08, agreed)
         for share, agreed in product(SHARES, SHARES)

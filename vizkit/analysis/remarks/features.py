@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from vizkit.analysis.remarks.remark import begun, counted, joined, percent
+from vizkit.percent import in_percent
 
 TOLD = 0.5  # an IoU from which two masks are of one thing, as detection counts it
 
@@ -83,6 +84,45 @@ def of_labels(
         return f"After {one}, {joined(told)} of {where}."
     count, patches, mean, chance = on_insects
     return (
-        f"After {one}, insect and ground have a mean IoU of {mean:.2f} on the {patches:,} other patches of "
+        f"After {one}, insect and ground have a mean IoU of {mean:.2f} on {counted(patches, 'other patch', 'other patches')} of "
         f"{counted(count, 'drawn insect')}; as many patches laid anywhere have {chance:.2f}. Of all, {joined(told)}."
     )
+
+
+def of_artifacts(
+    counts: Sequence[int], at: int, times: float, patches: int, neuron: tuple[int, int, float, float] | None
+) -> str:
+    """`counts`: of artifacts after each layer. `at`: the layer, from 0, where a norm stands out most, and how many
+    `times` the median it is. `neuron`: the one that is strongest there, its MLP and itself counted from 0, and
+    its mean |activation| at them and elsewhere."""
+    where = f"after layer {at + 1} of {len(counts)}, the largest norm is {times:.1f} times the median"
+    if not any(counts):
+        return f"No artifacts here: no patch of {patches:,} is far longer than all others in any layer; {where}."
+    layers = [number for number, count in enumerate(counts, 1) if count]
+    first, last = layers[0], layers[-1]
+    among = f"layers {first} to {last}" if len(layers) > 1 else f"layer {first}"
+    among = among if len(layers) == last - first + 1 else f"{len(layers)} of the {among}"
+    are = "is an artifact" if counts[at] == 1 else "are artifacts"
+    strong = ""
+    if neuron is not None:
+        block, unit, there, elsewhere = neuron
+        strong = (
+            f"; neuron {unit + 1} of block {block + 1} is strongest at them ({there:.3g}; elsewhere {elsewhere:.3g})"
+        )
+    return f"{counts[at]} of {patches:,} patches {are} (in {among}): {where}{strong}."
+
+
+def of_register(neurons: int, layer: int, times: Sequence[float], left: Sequence[int], attends: Sequence[float]) -> str:
+    """Of the model as it is and with the register: the largest norm after a layer in medians, how many artifacts there
+    are, and the share of attention that they, or the longest patch, get in the last layer."""
+    trial, gone, where = "There is nothing to move; as a trial, those of the longest patch: ", "", "that patch"
+    if left[0]:
+        are = "is" if left[1] == 1 else "are"
+        trial, where = "", "where they were"
+        gone = f", there {are} {counted(left[1], 'artifact')} instead of {left[0]}"
+    said = (
+        f"with {counted(neurons, 'neuron')} in the register, the largest norm after layer {layer} is {times[1]:.1f} "
+        f"instead of {times[0]:.1f} times the median{gone}, and {in_percent(attends[1])} instead of "
+        f"{in_percent(attends[0])} of the attention in the last layer goes to {where}."
+    )
+    return f"{trial}{said}" if trial else begun(said)

@@ -35,20 +35,26 @@ class BlockParts:
     ids: Tensor
 
 
+def last_linear(mlp: nn.Module) -> str | None:
+    """The name of the layer that reads the hidden neurons of an MLP; None where there is no other before it."""
+    names = [name for name, part in mlp.named_modules() if isinstance(part, nn.Linear)]
+    return names[-1] if len(names) > 1 else None
+
+
 @torch.no_grad()
 def mlp_half(loaded: Loaded, pixels: Tensor, attention: str) -> MLPHalf:
     """`attention`: the path of the attention layer inside the block."""
     block = attention.rpartition(".")[0]
     mlp = getattr(loaded.model.get_submodule(block), "mlp", None)
-    last = [name for name, part in mlp.named_modules() if isinstance(part, nn.Linear)] if mlp is not None else []
-    if len(last) < 2:
+    last = None if mlp is None else last_linear(mlp)
+    if last is None:
         raise NotApplicable(f"Layer {attention} of {loaded.name} stands in no block with an MLP after it.")
     seen: dict[str, tuple[Tensor, Tensor]] = {}
 
     def see(path: str, inputs: tuple, out: Any) -> None:
         seen[path] = inputs[0], out
 
-    paths = (block, f"{block}.mlp", f"{block}.mlp.{last[-1]}")
+    paths = (block, f"{block}.mlp", f"{block}.mlp.{last}")
     watched(loaded.model, paths, see)(pixels.to(loaded.device, loaded.dtype))
     (_, leaving), (given, made), (hidden, _) = (seen[path] for path in paths)
     return MLPHalf(*(precise(each.flatten(0, -2)).cpu() for each in (given, hidden, made, leaving)))

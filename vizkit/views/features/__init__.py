@@ -31,4 +31,11 @@ VIEWS = (
         name="label",
         page="features",
     ),
+    Entry(
+        "X-ray",
+        "Patches of far larger norm than all others, the neurons that make them, and a register that takes them.",
+        "features.xray:XRay",
+        name="xray",
+        page="features",
+    ),
 )

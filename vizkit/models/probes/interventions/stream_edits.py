@@ -78,12 +78,19 @@ def _positioned(loaded: Loaded, edit: Edit) -> Loaded:
 
 
 # ---- a shorter sequence ----------------------------------------------------------------------------------------------
+def one_sequence(loaded: Loaded) -> int:
+    """How many special tokens stand before the patches of a model whose blocks take tokens in any number, for they know
+    no places themselves. NotApplicable for others."""
+    special = getattr(loaded.model, "num_prefix_tokens", None)
+    about_place = set(positions.kind(loaded)) - {"learned", "fixed sinusoids"}
+    if special is None or not hasattr(loaded.model, "blocks") or about_place:
+        raise NotApplicable(f"{loaded.name} needs every patch in its place.")
+    return special
+
+
 def _drop(loaded: Loaded, model: nn.Module, edit: Edit) -> None:
     """In front of block 1, where the positions have been added."""
-    special = getattr(model, "num_prefix_tokens", None)
-    about_place = set(positions.kind(loaded)) - {"learned", "fixed sinusoids"}
-    if special is None or not hasattr(model, "blocks") or about_place:
-        raise NotApplicable(f"{loaded.name} needs every patch in its place.")
+    special = one_sequence(loaded)
     if edit.tokens[0] < special:
         raise NotApplicable(f"The first {special} tokens of {loaded.name} are no patches.")
 
