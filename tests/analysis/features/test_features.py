@@ -228,7 +228,7 @@ def test_sentences_say_right_and_wrong():
     assert "0.50, the best" in features.of_object("LOST", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05, 0.4)
     assert "they disagree, so it may be the ground" in features.of_object("LOST", 0.1, None, 0.0, 0.0, 0.49)
     assert "disagree" not in features.of_object("LOST", 0.1, None, 0.0, 0.0, 0.5)
-    assert "mean IoU of 0.80 on the 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
+    assert "mean IoU of 0.80 on 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
     assert "67 % are thing 2 of 3 patches" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None)
     assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
     assert "LOST has 0.50" in features.of_object("k-means", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05, 0.4)

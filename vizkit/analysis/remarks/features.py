@@ -83,8 +83,9 @@ def of_labels(
     if on_insects is None:
         return f"After {one}, {joined(told)} of {where}."
     count, patches, mean, chance = on_insects
+    others = counted(patches, "other patch", "other patches")
     return (
-        f"After {one}, insect and ground have a mean IoU of {mean:.2f} on {counted(patches, 'other patch', 'other patches')} of "
+        f"After {one}, insect and ground have a mean IoU of {mean:.2f} on {others} of "
         f"{counted(count, 'drawn insect')}; as many patches laid anywhere have {chance:.2f}. Of all, {joined(told)}."
     )
 
