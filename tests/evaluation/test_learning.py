@@ -7,14 +7,18 @@ import pytest
 import torch
 
 import vizkit
+from tests.training.test_training import followed
 from vizkit.analysis.remarks.evaluation import learned
 from vizkit.evaluation import learning
 from vizkit.image import seen
 from vizkit.models import pixels_of
 from vizkit.scoring import explain
 from vizkit.traces import NotApplicable
+from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
+from vizkit.views.blocks import Tiles
+from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.views.train.learned import Learned
 from vizkit.work_folder import steps_in
@@ -76,3 +80,23 @@ def test_a_run_that_is_not_here_or_reads_texts_is_a_sentence():
     of = Subject(no_model, no_picture())
     with pytest.raises(NotApplicable, match="There is no run 'none' here"):
         list(Learned(run="none").show(of))
+
+
+@pytest.mark.parametrize(
+    ("model", "method"), [("digits_cnn", "grad_cam"), ("digits_swin", "generic_relevance"), ("digits_mlp", "")]
+)
+def test_a_network_without_a_class_token_has_the_map_that_it_can_have(tmp_path, monkeypatch, model, method):
+    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
+    run = followed(
+        tmp_path / "run", Recipe(data="digits", images=32, model=model, epochs=1, batch=32, warmup_epochs=0.0)
+    )
+    of = Subject(no_model, no_picture())
+    of.texts = {"run": str(run.path)}
+    if not method:
+        with pytest.raises(NotApplicable, match="so no map of what it learned"):
+            list(Learned(run="run").show(of))
+        return
+    assert learning.watched(run, 1).method == method
+    (shown,) = (block for block in flat(Learned(run="run").show(of)) if isinstance(block, Tiles))
+    assert len({tile.places.shape for tile in shown.maps}) == 1
+    assert all(np.isfinite(tile.places).all() for tile in shown.maps)

@@ -37,7 +37,8 @@ INK = 127
 @dataclass(frozen=True, eq=False)
 class Watched:
     """The images of a run that are asked at every checkpoint, as its model sees them. `objects`: where in each of them
-    the drawn insect or the digit is, and `called` what it is; "" where nobody knows."""
+    the drawn insect or the digit is, and `called` what it is; "" where nobody knows. `grid`: of every map by `method`,
+    (rows, columns)."""
 
     rgb: tuple[RGB, ...]
     targets: Int[np.ndarray, " image"]
@@ -45,6 +46,7 @@ class Watched:
     objects: tuple[Bool[np.ndarray, "height width"], ...]
     called: str
     method: str
+    grid: tuple[int, int]
     images: ImageSet
 
 
@@ -69,17 +71,20 @@ def watched(run: RunFolder, step: int) -> Watched:
     whole = open_set(recipe.data, "test", size_px=max(loaded.preprocessing.size_hw), seed=recipe.data_seed)
     images = whole.take(balanced_rows(whole.targets, IMAGES))
     own = [image for image, _ in images]
-    allowed = applicable(trace(loaded, own[0], target=int(images.targets[0])), model=False)
+    first = trace(loaded, own[0], target=int(images.targets[0]))
+    allowed = applicable(first, model=False)
     method = next((each for each in METHODS if each in allowed), None)
     if method is None:
         raise NotApplicable(f"{run.name} has no attention and no features in places, so no map of what it learned.")
+    made = (_map(Question.of(loaded, rgb, target), method) for rgb, target in images)
+    grid = next((heat.shape for heat in made if heat is not None), cells_of(first))
     drawn = [images.source.insect(row) for row in range(len(images))]
     digits = recipe.data.partition(":")[0] == "digits"
     masks = [rgb.mean(-1) > INK for rgb in own] if digits else [each.insect for each in drawn if each]
     objects = tuple(np.asarray(seen_mask(mask, loaded.preprocessing)) for mask in masks)
     called = "digit" if digits else "insect" if objects else ""
     rgb = tuple(seen(each, loaded.preprocessing) for each in own)
-    return Watched(rgb, images.targets, images.labels, objects, called, method, images)
+    return Watched(rgb, images.targets, images.labels, objects, called, method, (grid[0], grid[1]), images)
 
 
 def answers(run: RunFolder, step: int, of: Watched) -> Answers:
@@ -108,7 +113,8 @@ def _asked(loaded: Loaded, of: Watched) -> Answers:
     for row, (rgb, target) in enumerate(of.images):
         question = Question.of(loaded, rgb, target)
         ((first, value),) = loaded.head.top(question.trace.logits, 1)
-        heat = _map(question, of.method)
+        found = _map(question, of.method)
+        heat = question.trace.logits.new_zeros(of.grid) if found is None else found
         maps.append(heat.numpy())
         predicted.append(first)
         probability.append(value)
@@ -117,11 +123,12 @@ def _asked(loaded: Loaded, of: Watched) -> Answers:
     return Answers(*every, loaded.then)
 
 
-def _map(question: Question, method: str) -> Float[Tensor, "row column"]:
+def _map(question: Question, method: str) -> Float[Tensor, "row column"] | None:
+    """None where nothing speaks for the class, or the same everywhere."""
     try:
         return times_equal(on_patches(question.explain(method)))
-    except NotApplicable:  # nothing speaks for it, or the same everywhere
-        return question.trace.logits.new_zeros(cells_of(question.trace))
+    except NotApplicable:
+        return None
 
 
 def _share_on(heat: Float[Tensor, "row column"], mask: Bool[np.ndarray, "height width"]) -> float:
