@@ -78,6 +78,7 @@ def test_the_teacher_was_the_bundled_cnn():
         ("sequences/*/model.safetensors", 6e6),
         ("super_resolution/*/model.safetensors", 8e6),
         ("detection/**/model.safetensors", 10e6),
+        ("learning/**/*", 2e6),
     ],
 )
 def test_together_they_stay_small(of, most_bytes):
@@ -88,6 +89,7 @@ def test_together_they_stay_small(of, most_bytes):
 def test_no_weights_lie_anywhere_else():
     homes = ("*", "sequences/*", "super_resolution/*", "detection/*", "detection/*/masks")
     known = {file for home in homes for file in BUNDLED.glob(f"{home}/model.safetensors")}
+    known |= set(BUNDLED.glob("learning/digits_small/**/*.safetensors"))  # a run with its checkpoints
     assert set(BUNDLED.rglob("*.safetensors")) == known
 
 

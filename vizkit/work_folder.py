@@ -7,8 +7,9 @@ torch here: pages read them before it is loaded.
 import json
 import os
 import platform
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,12 @@ FINAL = ("done", "stopped", "failed")
 WORDS = ("state", "message", "name", "host")  # of a status; all else in it are numbers
 SAME_START_S = 2.0  # the system's clock may have been set a little
 HEARD_S = 600.0  # what works on another machine has said something within this time, even where it validates for long
+CHECKPOINTS = "checkpoints"
+NOTES = "checkpoint"
+"""Of a file's header, what is said of it as JSON: "step", "epoch" (how many were finished) and "weights"."""
+EMA, LIVE = "ema", "live"
+_STEP = re.compile(r"([1-9]\d{0,11})")
+_AT = re.compile(rf"(.+)@{_STEP.pattern}", re.DOTALL)
 
 
 class WorkError(ValueError):
@@ -146,3 +153,38 @@ def alive(status: Mapping[str, Any]) -> bool:
         return same and process.status() != psutil.STATUS_ZOMBIE
     except (KeyError, TypeError, ValueError, OverflowError, psutil.Error):
         return False
+
+
+# ---- the checkpoints of a run ----------------------------------------------------------------------------------------
+# "runs/mine@512" is the model of a run after its step 512.
+def parted(source: str) -> tuple[str, int | None]:
+    """The run of a source, and the step, None where it names none."""
+    found = _AT.fullmatch(source)
+    return (found[1], int(found[2])) if found else (source, None)
+
+
+def file_of(folder: Path, step: int) -> Path:
+    """Of the run in `folder`, the weights after `step` steps."""
+    return folder / CHECKPOINTS / f"{step}.safetensors"
+
+
+def steps_in(folder: Path) -> list[int]:
+    """Those whose weights the run in `folder` has, in order."""
+    files = (folder / CHECKPOINTS).glob("*.safetensors")
+    return sorted(int(file.stem) for file in files if _STEP.fullmatch(file.stem))
+
+
+def missing(name: str, step: int, steps: Iterable[int]) -> str:
+    """Why there is no such step, in a sentence."""
+    there = ", ".join(f"{each:,}" for each in steps)
+    return f"{name[:60]} has no checkpoint of step {step:,}: " + (f"there are {there}." if there else "it kept none.")
+
+
+def said(step: int, notes: str) -> str:
+    """Of a checkpoint, in words. `notes`: those of its header, which a stranger may have written."""
+    try:
+        weights = json.loads(notes)["weights"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        weights = None
+    whose = {EMA: "moving average (EMA)", LIVE: "live weights"}.get(str(weights), "weights")
+    return f"step {step:,}, {whose} in half precision"

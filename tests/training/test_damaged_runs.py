@@ -76,7 +76,7 @@ def flipped(file):
     ],
 )
 def test_a_damaged_file_is_a_sentence_and_the_status_is_true(run, file, damage, words):
-    kept = {each.name: each.read_bytes() for each in run.path.iterdir()}
+    kept = {each.name: each.read_bytes() for each in run.path.iterdir() if each.is_file()}
     damage(run.path / file)
     with pytest.raises(WorkError, match=words) as said:
         follow(run, run.recipe, device="cpu")
@@ -124,12 +124,12 @@ def test_resuming_a_damaged_recipe_is_one_sentence(run, capsys):
 def test_a_second_resume_is_refused_and_changes_nothing(run, capsys):
     from vizkit.__main__ import main
 
-    before = {file.name: file.read_bytes() for file in run.path.iterdir()}
+    before = {file.name: file.read_bytes() for file in run.path.iterdir() if file.is_file()}
     with run.locked():
         assert main(["train", "--resume", str(run.path), "--quiet", "--device", "cpu"]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert said.startswith("vizkit: run is at work in another process already;")
-    assert {file.name: file.read_bytes() for file in run.path.iterdir()} == before
+    assert {file.name: file.read_bytes() for file in run.path.iterdir() if file.is_file()} == before
 
 
 def test_another_recipe_in_the_folder_is_not_trained(run):
@@ -270,6 +270,7 @@ def test_a_finished_run_has_no_odd_files(tmp_path):
         "config.json",
         "model.safetensors",
         "last.pt",
+        "checkpoints",
         "samples.json",
         "result.json",
         "card.md",

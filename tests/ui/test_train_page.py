@@ -32,6 +32,7 @@ from vizkit.ui.session.model_names import trained
 from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_samples, run_watch, time_estimate
 from vizkit.ui.widgets.processes.evaluation import FOLDER
+from vizkit.views import bundled
 
 PLAIN = np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3)
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -678,3 +679,12 @@ def test_the_command_is_the_recipe():
     command.default(with_options(lambda *, output=None, **given: given, train.changes()))
     assert train.recipe_of(None, command(arguments(recipe))) == recipe
     assert json.loads(recipe.to_json())["lr"] == 3e-5
+
+
+def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
+    shown = form(train_view="Watch", run=bundled.RECORDED)
+    assert not shown.exception
+    assert "What it learned" in texts(shown)
+    assert shown.session_state["checkpoint"] == 14
+    assert not [box for box in shown.selectbox if box.key == "learned_run"], "the run is chosen above"
+    assert "What it learned" not in texts(form(train_view="Watch", run="bundled:digits_mlp"))

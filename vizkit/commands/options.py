@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 NAMES = (
-    "A timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a checkpoint file, a run folder or a folder of "
-    "transformers"
+    "A timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a checkpoint file, a run folder (with @512 after "
+    "step 512) or a folder of transformers"
 )
 DEVICE = Parameter(help="Cpu, cuda, cuda:1, mps; the GPU if there is one.")
 

@@ -143,7 +143,7 @@ def _row(block: Map, point: tuple[float, float], opacities: Draw) -> MapOf:
 def _tiles(to: Column, block: Tiles) -> None:
     if block.title:
         _heading(to, Heading(block.title))
-    of, chosen = [to.subject(block)] * len(block.maps), [value == block.chosen for value in block.values]
+    of, chosen = block.over or (to.subject(block),) * len(block.maps), [value == block.chosen for value in block.values]
     maps = _small(block.maps, of, chosen or [False] * len(of))
     if block.columns:
         _table_of(to, block.columns, [(name, "") for name in block.rows], maps, float(block.tile_px))

@@ -135,7 +135,8 @@ def _kept(maps: Tiles | Grid, across: Sequence[int], down: Sequence[int]) -> Til
         return replace(maps, maps=rows, values=_at(maps.values, down), pictured=pictured, **heads)
     many = max(1, len(maps.columns))
     kept = [row * many + column for row in down for column in across]
-    return replace(maps, chosen=None, **heads, **{name: _at(getattr(maps, name), kept) for name in ("maps", "values")})
+    each = {name: _at(getattr(maps, name), kept) for name in ("maps", "values", "over")}
+    return replace(maps, chosen=None, **heads, **each)
 
 
 def _called(name: str, asked: str) -> bool:

@@ -161,10 +161,10 @@ def by_words(said_by: Mapping[int, str]) -> list[tuple[str, list[int]]]:
 def _tiles(pack: Packing, block: Tiles, of: Sequence[Subject]) -> Iterator[Packed]:
     if block.title:
         yield {"kind": "heading", "text": block.title}
-    subject = _subject(block, of)
+    under = block.over or (_subject(block, of),) * len(block.maps)
     chosen = block.values.index(block.chosen) if block.chosen in block.values else None
-    under = pack.url(subject.rgb), (subject.rgb.shape[0], subject.rgb.shape[1]), subject.box_xyxy
-    data = tile_maps(block.maps, [under] * len(block.maps), OPACITIES[pack.draw], block.alt)
+    images = [(pack.url(each.rgb), (each.rgb.shape[0], each.rgb.shape[1]), each.box_xyxy) for each in under]
+    data = tile_maps(block.maps, images, OPACITIES[pack.draw], block.alt)
     pick = len(block.values) if block.picks else 0
     data |= {"chosen": chosen, "pick": pick, "tile_px": block.tile_px, "matrix": None}
     yield {"kind": "canvas", "script": "vizkit_tiles", "data": data, "picks": block.picks, "values": block.values}

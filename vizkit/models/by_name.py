@@ -10,7 +10,7 @@ from vizkit.models.sources.creating import known
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loading import Loaded
 
-NAME = r"((bundled|torchvision):)?\w[\w.-]*|hf-hub:\w[\w.-]*/\w[\w.-]*"
+NAME = r"bundled:\w[\w.-]*@[1-9]\d{0,11}|((bundled|torchvision):)?\w[\w.-]*|hf-hub:\w[\w.-]*/\w[\w.-]*"
 SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 
 

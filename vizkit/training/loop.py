@@ -4,7 +4,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any
 
 import torch
@@ -20,10 +20,12 @@ from vizkit.training.pictures.batches import Batches, loader
 from vizkit.training.recipe import Recipe
 from vizkit.training.run_setup import set_up
 from vizkit.training.runs import saving
+from vizkit.training.runs.checkpoints import thin
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import merit
 from vizkit.training.tuning import begins_elsewhere
 from vizkit.training.updates import Updates
+from vizkit.work_folder import EMA, LIVE
 
 SAY_EVERY_S = 0.5
 
@@ -137,6 +139,8 @@ class Loop:
             current = rate(self.recipe, self.epoch * steps + step, steps, accuracies)
             parts = islice(shown, len(batches.own))
             sums += self.updates.one_step(parts, current, (self.epoch, step), batches)
+            if (done := self.ends[-1] + step + 1) & (done - 1) == 0 and step + 1 < steps:
+                self.keep(done)
             if self.stop_requested.is_set():
                 raise StoppedError
             if time.monotonic() - self.reported_at > SAY_EVERY_S:
@@ -164,30 +168,45 @@ class Loop:
     # ---- between epochs ----------------------------------------------------------------------------------------------
     def end_epoch(self, line: dict[str, Any], begin: float) -> None:
         """Validate, keep the best, and save everything that going on needs."""
-        judged: nn.Module = self.ema.module if self.ema else self.model
+        judged = self.judged
         evaluation = self.score(judged, self.val, self.task.sampled())
         line |= {**evaluation.numbers("val"), "seconds": time.monotonic() - begin}
         best = max((merit(epoch) for epoch in self.history), default=(-math.inf, 0.0))  # AP of nothing is -1
         self.history.append(line)
         self.epoch, self.step = self.epoch + 1, 0
+        self.ends.append(self.ends[-1] + line["steps"])
         if self.main:
             if merit(line) > best:
                 self.task.save(self.run, judged)
             if evaluation.samples:
                 self.run.write("samples.json", evaluation.samples)
             self.run.append(line)
+            self.keep(self.ends[-1])  # before the state, which says that it is there
             saving.save_state(self.run, self.epoch, self.parts, self.data)
+            thin(self.run, self.ends[1:], self.recipe.checkpoints)  # after it: else a run killed here had a gap
             for name, value in line.items() if self.board else ():
                 self.board.add_scalar(name, value, self.epoch)
         self.accelerator.wait_for_everyone()
+
+    @property
+    def judged(self) -> nn.Module:
+        """What is validated, and kept."""
+        return self.ema.module if self.ema else self.model
+
+    def keep(self, step: int) -> None:
+        """A checkpoint after so many steps of the run."""
+        if self.main and self.recipe.checkpoints:
+            saving.save_checkpoint(self.run, self.judged, step, self.epoch, EMA if self.ema else LIVE)
 
     def resumed(self, changed_data: bool) -> list[dict[str, Any]]:
         """Go on from the saved state, if there is one; gives what had happened by then."""
         self.epoch = saving.load_state(self.run, self.parts, {} if changed_data else self.data)
         history = self.run.metrics()[: self.epoch]
+        self.ends = [0, *accumulate(int(line.get("steps", 0)) for line in history)]  # of the finished epochs, in steps
         self.accelerator.wait_for_everyone()
         if self.main:
             self.run.trim(self.epoch)
+            thin(self.run, self.ends[1:], self.recipe.checkpoints)
             self.run.write("versions.json", saving.versions(self.device, self.accelerator.num_processes))
         return history
 

@@ -54,6 +54,7 @@ MOST = {
     "temperature": 1000.0,
     "perceptual": 1000.0,
     "adversarial": 1000.0,
+    "checkpoints": 1000,
 }
 """The largest values of fields that no other rule bounds: beyond them nobody trains, and α of 2³¹ is a slip."""
 
@@ -139,6 +140,10 @@ class Recipe:
     # by what else networks that enlarge are judged
     perceptual: float = _said(0.0, "enlarging: weight of the difference of features (perceptual loss), .01 say")
     adversarial: float = _said(0.0, "enlarging: weight of a critic's opinion (adversarial loss, WGAN-GP), .001 say")
+    # what stays of it
+    checkpoints: int = _said(
+        20, "how many steps are kept, each half a model large, spread evenly over the logarithm of time; 0 keeps none"
+    )
     # for others
     licence: str = _said("", "licence that you give the trained model, cc-by-4.0 say; empty: not stated")
 
@@ -180,8 +185,8 @@ class Recipe:
                 "The recipe's randaugment is as in rand-m9-mstd0.5-inc1: m the strength, n how many, p how often.",
             ),
             (
-                min(self.seed, self.data_seed, self.plateau_patience, self.stop_patience) >= 0,
-                "Seeds and patience are 0 or more.",
+                min(self.seed, self.data_seed, self.plateau_patience, self.stop_patience, self.checkpoints) >= 0,
+                "Seeds, patience and checkpoints are 0 or more.",
             ),
             (_LICENCE.fullmatch(self.licence), "A licence is a name of letters, digits, spaces, -, + and dots."),
             (self.temperature > 0, "The temperature lies above 0."),

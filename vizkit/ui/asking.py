@@ -1,9 +1,10 @@
 """The controls of a view as widgets of the page, bound to the address."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -26,15 +27,18 @@ MOST_BUTTONS = 5  # of a choice beside one another; more are a list
 SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX, TEXT_PX = 150, 270, 150, 320, 110, 480
 
 
-def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str]:
-    """The view as it is set, and how maps are drawn (a key of OPACITIES)."""
+def ask(
+    entry: Entry, cls: type[View], of: Sequence[Subject], given: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[View, str]:
+    """The view as it is set, and how maps are drawn (a key of OPACITIES). `given`: fields that a page has chosen
+    already; then what few change is not asked either."""
     asked = controls(cls)
-    values, drawn = dict[str, Any](), next(iter(OPACITIES))
+    values, drawn = dict(given), next(iter(OPACITIES))
 
     def choose(rare: bool) -> None:
         for name in asked:
             control = controls(cls(**values))[name]
-            if control.more is not rare or not (control.when is None or control.when(cls(**values))):
+            if name in given or control.more is not rare or not (control.when is None or control.when(cls(**values))):
                 continue
             key, default = key_of(entry, name, control), _default(cls, name)
             if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
@@ -46,7 +50,7 @@ def ask(entry: Entry, cls: type[View], of: Sequence[Subject]) -> tuple[View, str
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose(rare=False)
-        if cls.overlays or any(control.more for control in asked.values()):
+        if not given and (cls.overlays or any(control.more for control in asked.values())):
             with more():
                 choose(rare=True)
                 drawn = choose_drawing() if cls.overlays else drawn
@@ -276,4 +280,5 @@ WIDGETS = {
     "folder": _folder,
     "text model": _text_model,
     "detector": _detector,
+    "run": _detector,
 }

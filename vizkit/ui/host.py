@@ -1,9 +1,10 @@
 """Draws any view on a page: its controls in one line, what it shows of every model, its help and its Save."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import streamlit as st
@@ -33,10 +34,10 @@ from vizkit.views.view import View
 FRAMES_BYTES = 5_000_000  # of all steps of one model, which one message brings: 12 layers of 18 × 18 patches take 3.5
 
 
-def draw(entry: Entry, page: Any) -> None:
-    """The view with what the sidebar chose."""
+def draw(entry: Entry, page: Any, given: Mapping[str, Any] = MappingProxyType({})) -> None:
+    """The view with what the sidebar chose. `given`: fields that the page has chosen already."""
     cls = class_of(entry.name)
-    asking = st.container(key=f"controls_{entry.page}")  # there from the start: nothing below it moves
+    asking = st.container(key=f"controls_{entry.name if given else entry.page}")  # there at once: nothing below moves
     able: list[tuple[Any, NamedSubject]] = []
     uploads = {name: picture.rgb for name, picture in inputs.read_uploads()[0].items()}
     offered = folders.offered(folders.allowed_roots(), runs=True)
@@ -56,7 +57,7 @@ def draw(entry: Entry, page: Any) -> None:
     for _, of in able:
         of.beside = (*(other for _, other in able if other is not of), *others)
     with asking:
-        view, opacity = ask(entry, cls, [of for _, of in able] or [without])
+        view, opacity = ask(entry, cls, [of for _, of in able] or [without], given)
     if cls.together or not entry.needs:
         reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name, without), 0)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):

@@ -29,6 +29,7 @@ from vizkit.views import (
     sequences,
     super_resolution,
     swin,
+    train,
 )
 from vizkit.views.entry import Entry, Former, Reads
 
@@ -76,6 +77,7 @@ VIEWS = {
         *detection.VIEWS,
         *evaluate.VIEWS,
         *data_set.VIEWS,
+        *train.VIEWS,
     )
 }
 

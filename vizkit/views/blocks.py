@@ -116,7 +116,8 @@ class Map(Block):
 class Tiles(Block):
     """Small maps beside one another, over the image. A click on number i sets the field `picks` to `values[i]`, or
     several fields to its parts; `chosen` is the one that is set. `tile_px`: the least width of a map. `columns`,
-    `rows`: on paper they stand row by row under and behind these names, as a canvas has them."""
+    `rows`: on paper they stand row by row under and behind these names, as a canvas has them. `over`: the subjects on
+    whose images they lie, where each has its own."""
 
     title: str
     maps: tuple[Tile, ...]
@@ -128,6 +129,7 @@ class Tiles(Block):
     of: "Subject | None" = None
     columns: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
+    over: "tuple[Subject, ...]" = ()
 
 
 class Grid(Block):

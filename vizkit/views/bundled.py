@@ -8,6 +8,8 @@ from typing import NamedTuple
 from vizkit.datasets import samples
 
 FOLDER = Path(__file__).parents[1] / "bundled"
+RECORDED, RECORDED_FOLDER = "small ViT · digits", FOLDER / "learning" / "digits_small"
+"""A run that comes with all its checkpoints."""
 
 
 class Bundled(NamedTuple):

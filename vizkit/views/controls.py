@@ -27,7 +27,7 @@ Options = Sequence[str] | Callable[..., Sequence[str]]
 End = int | float | Callable[..., int | float]
 """Functions are given the subjects; those of a control that `follows` the view as it is set so far, too."""
 Kind = Literal[
-    "choice", "several", "number", "switch", "layer", "head", "query", "text", "folder", "text model", "detector"
+    "choice", "several", "number", "switch", "layer", "head", "query", "text", "folder", "text model", "detector", "run"
 ]
 V = TypeVar("V", bound=View)
 USUAL = {
@@ -104,7 +104,7 @@ class Control:
             return "the name of a folder at hand"
         if self.kind == "text":
             return f"at most {self.longest} characters"
-        if self.kind in ("text model", "detector"):
+        if self.kind in ("text model", "detector", "run"):
             return "one that comes with vizkit, a finished run by its name, or the path of a folder"
         if self.kind == "query":
             named = f"{', '.join(self.words)} where the model has it" if self.words else "a special token by its name"

@@ -8,6 +8,7 @@ from vizkit.views import bundled
 from vizkit.views.controls import controls
 from vizkit.views.sequences.known import trained_texts
 from vizkit.views.view import View
+from vizkit.work_folder import steps_in
 
 
 def run_of(source: str) -> RunFolder | None:
@@ -31,6 +32,11 @@ def trained_detectors() -> dict[str, str]:
     return {f"run {run.name}": str(run.path) for run in runs() if run.has_model and _finds(run)}
 
 
+def learners() -> dict[str, str]:
+    """Runs of images that have kept checkpoints, also those at work: their folders by their names."""
+    return {run.name: str(run.path) for run in runs() if run.has_model and run.learns_pictures and steps_in(run.path)}
+
+
 def _finds(run: RunFolder) -> bool:
     try:
         return run.recipe.task == "detect"
@@ -38,7 +44,7 @@ def _finds(run: RunFolder) -> bool:
         return False
 
 
-AT_HAND = {"text model": trained_texts, "detector": trained_detectors}
+AT_HAND = {"text model": trained_texts, "detector": trained_detectors, "run": learners}
 """By the kind of the control that chooses among them."""
 
 

@@ -208,14 +208,14 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
     weights = tmp_path / "model.safetensors"
     weights.write_bytes(b"1")
     models._weights_seen().clear()
-    models.forget_old_weights("run:a", tmp_path)
+    models.forget_old_weights("run:a", weights)
     keys = [("vizkit.ui.session.models._own", source, None, None) for source in ("run:a", "run:b")]
     for key in keys:
         shelf.get(key, object)
-    models.forget_old_weights("run:a", tmp_path)
+    models.forget_old_weights("run:a", weights)
     assert all(key in shelf for key in keys)
     weights.write_bytes(b"22")
-    models.forget_old_weights("run:a", tmp_path)
+    models.forget_old_weights("run:a", weights)
     assert [key in shelf for key in keys] == [False, True]
     models._weights_seen().clear()
 

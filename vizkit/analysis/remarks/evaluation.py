@@ -142,3 +142,29 @@ def accuracy_for_cost(models: Sequence[tuple[str, float, float]], cost: str, qua
     if best[1] == most[1]:
         return f"{said}, and has the most {of_cost}."
     return f"{said}, with {percent(best[1] / most[1])} of the {of_cost} of {most[0]}, which has the most."
+
+
+def learned(
+    steps: Sequence[int],
+    right: Sequence[int],
+    images: int,
+    on_object: Sequence[float | None],
+    called: str = "",
+    area: float = 0.0,
+) -> str:
+    """Of a run between its first and its last checkpoint. `right`: how many of the `images` are right after each of the
+    `steps`; `on_object`: the mean share of the map that lies on what is `called` so and covers `area` of the images;
+    None where there is no map."""
+    said = f"Of {counted(images, 'test image')} {right[0] or 'none'} {'are' if right[0] > 1 else 'is'} right"
+    said += f" after step {steps[0]:,}"
+    if len(steps) == 1:
+        return f"{said}."
+    said += f", {right[-1] or 'none'} after step {steps[-1]:,}"
+    before, after = on_object[0], on_object[-1]
+    if not called or before is None or after is None:
+        return f"{said}."
+    shares = percent(before), percent(after)
+    change = "stayed at" if shares[0] == shares[1] else "rose from" if after > before else "fell from"
+    ends = shares[0] if shares[0] == shares[1] else f"{shares[0]} to {shares[1]}"
+    covers = f"which covers {percent(area)} of the images"
+    return f"{said}; of what speaks for the true class the part on the {called}, {covers}, {change} {ends}."

@@ -60,7 +60,8 @@ class Loaded:
     its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
     a head, None where nobody knows; `probabilities`: whether the model itself has made probabilities of its logits.
     `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`. `own`: of
-    a model without classes the embedding of one picture, to which those of others are likened, see `likened`.
+    a model without classes the embedding of one picture, to which those of others are likened, see `likened`. `then`:
+    of a run whose weights are those of a step, which step, and which weights.
     """
 
     name: str
@@ -78,6 +79,7 @@ class Loaded:
     probabilities: bool = False
     text_tower: Path | None = None
     own: Float[Tensor, " feature"] | None = None
+    then: str = ""
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
     counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)

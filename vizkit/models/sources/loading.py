@@ -25,6 +25,7 @@ from vizkit.models.sources.torchvision_models import TORCHVISION, fine_tuned, fr
 from vizkit.models.sources.transformers_weights import has_weights
 from vizkit.models.sources.weight_names import is_adapter, refuse_adapters
 from vizkit.models.sources.zero_shot import with_classes
+from vizkit.work_folder import NOTES, file_of, missing, parted, said, steps_in
 from vizkit.writing import NO_FILE, is_regular
 
 __all__ = ["BUNDLED", "TORCHVISION", "bundled_folder", "bundled_names", "load", "published_weights"]
@@ -48,7 +49,8 @@ def load(
     """Load a model.
 
     `source`: a timm name, "bundled:<name>", "hf-hub:<owner/name>", "torchvision:<name>", a run folder in timm's
-    Hugging Face layout, or a checkpoint file (with the timm name of its `architecture`, or "torchvision:<name>", unless
+    Hugging Face layout (after "@" a step of the run whose weights it has kept, "runs/mine@512", in half precision), or
+    a checkpoint file (with the timm name of its `architecture`, or "torchvision:<name>", unless
     the file names it), or a folder with a LoRA adapter (with its base as `architecture`, unless it is on the hub or in
     the folder). `part`: which of several networks in a file, as "student". `pretrained=False`: the same architecture
     with random weights. `image_size`: pixels, or (height, width), where the model allows another input than its own.
@@ -62,12 +64,17 @@ def load(
     """
     chosen, size_hw = _checked_device(device), _checked_size(image_size)
     options = dict(model_args or {})
-    name = str(source)
+    name, step = str(source), None
+    if "@" in name and not _other_file(name) and not _is_folder(source):  # a folder may be called so
+        name, step = parted(name)
+        source = name if isinstance(source, str) else Path(name)
     kind, _, rest = name.partition(":")
+    if step is not None and not (kind == "bundled" or _is_folder(source)):
+        raise ModelError(f"There is no run {Path(name).name[:60]!r} here whose step {step:,} could be opened.")
     if kind == "torchvision":
         loaded = from_torchvision(rest, pretrained, size_hw)
     elif kind == "bundled":
-        loaded = _from_folder(bundled_folder(rest), name, pretrained, size_hw)
+        loaded = _from_folder(bundled_folder(rest), name, pretrained, size_hw, step)
     elif kind == "hf-hub":
         folder = hub.weights_file(rest, lambda path: _plan_folder(path, rest, size_hw)).parent
         loaded = _from_folder(folder, name, pretrained, size_hw)
@@ -75,8 +82,8 @@ def load(
         loaded = _from_file(Path(name), architecture, part, pretrained, size_hw, options)
     elif _is_folder(source):
         given = Path(name), Path(name).resolve().name, pretrained, size_hw
-        adapted = adapters.is_folder(Path(name))
-        loaded = _from_adapter(*given, architecture, options) if adapted else _from_folder(*given)
+        adapted = step is None and adapters.is_folder(Path(name))
+        loaded = _from_adapter(*given, architecture, options) if adapted else _from_folder(*given, step)
         if not adapted and (Path(name) / adapters.CONFIG).is_file():
             loaded = replace(loaded, source=f"{loaded.source}, without the adapter that {adapters.CONFIG} speaks of")
     elif error := _other_file(name):
@@ -193,10 +200,14 @@ def published_weights(name: str) -> tuple[Path, str]:
     return file, f"hub: {config.hf_hub_id}" if config.hf_hub_id else str(config.url)
 
 
-def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None) -> Loaded:
+def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None, step: int | None = None) -> Loaded:
     """A folder with config.json and model.safetensors, as timm, its hub repositories and our training write it, or
-    transformers' `save_pretrained`."""
+    transformers' `save_pretrained`. `step`: of a run, with the weights of then."""
     kind, _, title = name.rpartition(":")
+    file, then = folder / "model.safetensors", ""
+    if step is not None:
+        file, then = file_of(folder, step), said(step, _notes(folder, title, step))
+        name, title = f"{name}@{step}", f"{title}@{step}"
     own = is_transformers(folder)
     has_all = has_weights(folder) if own else (folder / "model.safetensors").is_file()
     if not has_all or not (folder / "config.json").is_file():
@@ -209,9 +220,12 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     if config["architecture"] in NETWORKS:
         raise ModelError(f"{title} reads texts, not images; `vizkit.models.sequences.open_sequence` opens it.")
     known(config["architecture"])
-    holds = checkpoint.read_header(folder / "model.safetensors").holds
+    holds = checkpoint.read_header(file).holds
     refuse_adapters(title, holds.shapes)
     options = {"pretrained": pretrained, "replaced": pretrained, **norm_of(config)}
+    if then:
+        options["pretrained_cfg_overlay"] = {"file": str(file), "source": ""}  # of a folder timm opens one file
+        source = f"{source}, {then}"
     size_hw = size_hw or opens_at(config, title)
     made = partial(create, f"local-dir:{folder}", title=title, holds=holds, ours=kind == "bundled", **options)
     try:
@@ -233,7 +247,16 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     stated = config.get("head") or (
         "softmax" if (folder / "recipe.json").is_file() else None
     )  # as our training makes it
+    loaded.then = then
     return loaded if stated is None else with_head(loaded, stated)
+
+
+def _notes(folder: Path, title: str, step: int) -> str:
+    """What the file of a step says of itself. ModelError where there is none."""
+    steps = steps_in(folder)
+    if step not in steps or not is_regular(file_of(folder, step)):
+        raise ModelError(missing(title, step, steps))
+    return checkpoint.read_header(file_of(folder, step)).notes.get(NOTES, "")
 
 
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:

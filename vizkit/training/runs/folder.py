@@ -6,6 +6,7 @@
     config.json  model.safetensors   the best epoch's model, timm's layout: a picker and timm.create_model open it;
                                  of texts, what `vizkit.models.sequences` opens
     last.pt                      everything needed to go on
+    checkpoints/512.safetensors  the weights after step 512, in half precision: `vizkit.load("<folder>@512")`
     samples.json  result.json  card.md   examples of the last epoch; the test result; the story in words
     lock                         held by the process that trains here
 

@@ -1,6 +1,6 @@
 """Weights to disk, whole or not at all: the best epoch in timm's layout, and the state from which a run goes on."""
 
-import copy
+import json
 import platform
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -13,14 +13,14 @@ from typing import Any
 import safetensors.torch
 import torch
 from timm.models._hub import get_model_args, save_config_for_hf
-from torch import nn
+from torch import Tensor, nn
 
 from vizkit.models.sources.loaded import Loaded
 from vizkit.shortage import memory_short
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.tuning import refuse_foreign
-from vizkit.work_folder import WorkError
+from vizkit.work_folder import NOTES, WorkError, file_of
 from vizkit.writing import write
 
 _PACKAGES = ("torch", "torchvision", "timm", "accelerate", "numpy", "opencv-python-headless", "scikit-learn")
@@ -75,17 +75,39 @@ def save_opened(folder: Path, loaded: Loaded) -> None:
 
 def save_weights(run: RunFolder, model: nn.Module) -> None:
     """model.safetensors alone."""
-    # Of two names of one tensor (a token that has its usual name too) safetensors takes one.
-    kept = {id(value): name for name, value in reversed(model.state_dict(keep_vars=True).items())}.values()
-    if not all(value.is_contiguous() for value in model.state_dict().values()):  # channels last: safetensors refuses
-        model = copy.deepcopy(model).to(memory_format=torch.contiguous_format)
+    _write_tensors(run.path / "model.safetensors", {name: value for name, value in _own(model)}, {"format": "pt"})
+
+
+def save_checkpoint(run: RunFolder, model: nn.Module, step: int, epoch: int, weights: str) -> None:
+    """The weights after `step` steps and `epoch` finished epochs, in half precision but for what that cannot hold.
+    `weights`: whose they are, EMA or LIVE of `vizkit.work_folder`."""
+    # In one note: safetensors writes several in any order, and a run gives the same bytes each time.
+    notes = {NOTES: json.dumps({"step": step, "epoch": epoch, "weights": weights})}
+    file = file_of(run.path, step)
+    file.parent.mkdir(exist_ok=True)
+    _write_tensors(file, {name: _halved(value) for name, value in _own(model)}, notes)
+
+
+def _own(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
+    """Its state; of two names of one tensor (a token that has its usual name too) safetensors takes one."""
+    state = model.state_dict(keep_vars=True)
+    names = {id(value): name for name, value in reversed(state.items())}.values()
+    return ((name, value.detach()) for name, value in state.items() if name in names)
+
+
+def _halved(value: Tensor) -> Tensor:
+    half = value.half() if value.is_floating_point() else value
+    return half if half.isfinite().all() else value
+
+
+def _write_tensors(file: Path, tensors: Mapping[str, Tensor], notes: dict[str, str]) -> None:
+    whole = {name: value.contiguous() for name, value in tensors.items()}  # channels last: safetensors refuses
 
     def weights(path: Path) -> None:
-        state = model.state_dict()
-        safetensors.torch.save_file({name: state[name] for name in state if name in kept}, path, {"format": "pt"})
+        safetensors.torch.save_file(whole, path, notes)
         path.chmod(0o644)  # safetensors closes its files to others
 
-    write(run.path / "model.safetensors", weights)
+    write(file, weights)
 
 
 def load_best(run: RunFolder, model: nn.Module) -> None:

@@ -49,6 +49,8 @@ def accepted(source: str, picture: Picture) -> NamedSubject | None:
     if not isinstance(result, NamedSubject):
         explain_refusal(source, *result)
         return None
+    if then := result.open().then:
+        st.badge(plain(then), icon=":material/history:", color="gray")
     if failure := result.seen.check.failure:
         st.caption(f":red[:material/error: {plain(failure)}]")
     return result

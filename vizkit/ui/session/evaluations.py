@@ -89,12 +89,12 @@ def request_for(
             architectures.add((opened.architecture or "", opened.part))
             heads.add(head)
         elif source.startswith("run:"):
-            run_folder = model_names.trained().get(source)
-            if run_folder is None:
+            found = model_names.opened_of(source)
+            if found is None or not found[1].is_file():
                 refused.append(f"There is no finished run {source.removeprefix('run:')[:60]!r} here.")
                 continue
-            facts = (run_folder / "model.safetensors").stat()
-            models.append(str(run_folder.absolute()))
+            facts = found[1].stat()
+            models.append(str(Path(found[0]).absolute()))
             weights.append((facts.st_mtime_ns, facts.st_size))
         else:
             hub = "/" in source and not source.startswith("hf-hub:")

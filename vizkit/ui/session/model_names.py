@@ -8,6 +8,7 @@ from pathlib import Path
 from vizkit.training.runs.folder import runs
 from vizkit.ui.session.jobs import ACTIVE, jobs
 from vizkit.views import bundled as bundled_models
+from vizkit.work_folder import file_of, parted
 
 BUNDLED, bundled = bundled_models.FOLDER, bundled_models.names
 NETWORKS = Path(__file__).parents[2] / "models" / "networks"
@@ -50,6 +51,17 @@ def trained() -> dict[str, Path]:
     """
     with_model = {f"run:{run.name}": run for run in runs() if run.has_model and run.learns_pictures}
     return {name: run.path for name, run in with_model.items() if jobs().state(run) not in ACTIVE}
+
+
+def opened_of(source: str) -> tuple[str, Path] | None:
+    """Of "run:<name>", or of a step of it, "run:<name>@512", what `vizkit.load` opens, and the file of its weights;
+    None where no run that has a model here is called so. A step stays as it is, also where the run is at work."""
+    name, step = parted(source)
+    if step is None:
+        folder = trained().get(name)
+        return folder and (str(folder), folder / "model.safetensors")
+    run = next((run for run in runs() if f"run:{run.name}" == name and run.has_model and run.learns_pictures), None)
+    return run and (f"{run.path}@{step}", file_of(run.path, step))
 
 
 def is_name(text: str) -> bool:

@@ -65,16 +65,17 @@ def _with_classes(source: str, preprocessing: Preprocessing, _own: "Loaded", _te
 
 
 def run_folder(source: str) -> str:
-    """The folder of "run:<name>", which has to be one of those that the picker lists: never a path that was typed."""
-    folder = model_names.trained().get(source)
-    if folder is None:
+    """What `vizkit.load` opens of "run:<name>", perhaps after a step of it; the run has to be one of those that the
+    picker lists: never a path that was typed."""
+    found = model_names.opened_of(source)
+    if found is None:
         from vizkit.models import ModelError
 
         raise ModelError(
             f"There is no finished run {source.removeprefix('run:')[:60]!r} here; the Train page shows all."
         )
-    forget_old_weights(source, folder)
-    return str(folder)
+    forget_old_weights(source, found[1])
+    return found[0]
 
 
 @st.cache_resource(show_spinner=False)
@@ -82,9 +83,11 @@ def _weights_seen() -> dict[str, tuple[int, int]]:
     return {}
 
 
-def forget_old_weights(source: str, folder: Path) -> None:
+def forget_old_weights(source: str, file: Path) -> None:
     """A run that went on, or a new one of the same name, has other weights; everything here is kept by name only."""
-    facts = (folder / "model.safetensors").stat()
+    if not file.is_file():
+        return  # opening it says so
+    facts = file.stat()
     now = (facts.st_mtime_ns, facts.st_size)
     if _weights_seen().setdefault(source, now) != now:
         _weights_seen()[source] = now

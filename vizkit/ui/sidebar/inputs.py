@@ -217,9 +217,9 @@ def _model_picker(whole: bool) -> None:
         max_selections=MAX_MODELS,
         accept_new_options=True,
         placeholder="Search timm, or type owner/name",
-        help="One to four. Bundled models need no network, nor do your own runs (run:name). Others are timm names "
-        "(weights from the hub at first use), hub ids (owner/name), torchvision:name, or random:name for an "
-        "untrained one.",
+        help="One to four. Bundled models need no network, nor do your own runs (run:name; run:name@512 after its "
+        "step 512). Others are timm names (weights from the hub at first use), hub ids (owner/name), "
+        "torchvision:name, or random:name for an untrained one.",
     )
     with st.container(horizontal=True, gap="small"):
         gallery.opening()

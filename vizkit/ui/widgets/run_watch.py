@@ -1,5 +1,6 @@
 """One run: what it is doing, its curves, what it says about pictures, and what can be done with it."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -37,9 +38,10 @@ WORDS = {
 }
 
 
-def view() -> None:
+def view(below: Callable[[str, RunFolder], None]) -> None:
+    """`below`: what else is drawn of the run that is shown, by its name too, under its curves."""
     messages()
-    by_name = {run.name: run for run in runs()} | recorded()
+    by_name = {run.name: run for run in runs()} | recorded() | {bundled.RECORDED: RunFolder(bundled.RECORDED_FOLDER)}
     _choose_run(by_name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = st.selectbox(
@@ -51,7 +53,8 @@ def view() -> None:
             width=220,
             help="All runs here, the latest first, and those of the models that come with vizkit.",
         )
-        at_work = name not in recorded() and jobs().state(by_name[name]) in ACTIVE
+        own = name not in recorded() and name != bundled.RECORDED
+        at_work = own and jobs().state(by_name[name]) in ACTIVE
         epochs = 0 if at_work else len(by_name[name].metrics())
         epoch = choose_epoch(epochs) if epochs > 1 else epochs
         axes = run_curves.choose_axes()
@@ -60,12 +63,13 @@ def view() -> None:
     # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
     put("run", name)
     run = by_name[name]
-    if name not in recorded():
+    if own:
         _actions(run)
     if epoch:
-        played(run, axes, name, epoch)
+        played(run, axes, name, epoch, own)
     else:
         show(run, axes)
+    below(name, run)
     card(run)
     how()
 
@@ -97,9 +101,9 @@ def choose_epoch(count: int) -> int:
     return epoch
 
 
-def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int) -> None:
+def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int, own: bool) -> None:
     """As it was after an epoch."""
-    metrics, result, own = run.metrics(), run.read("result.json"), name not in recorded()
+    metrics, result = run.metrics(), run.read("result.json")
     before = metrics[:epoch]
     if own:
         head(run, jobs().state(run))
@@ -107,7 +111,7 @@ def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int) -> None
     run_curves.of_run(run, [], axes, epoch)
     boxes(run, {}, before, "done", result if epoch == len(metrics) else {})
     run_samples.show(run, "of the finished model")
-    if run.has_model and run.learns_pictures:
+    if run.has_model and run.learns_pictures and name != bundled.RECORDED:
         with st.container(horizontal=True):
             look_buttons(f"run:{run.name}" if own else name, run)
 

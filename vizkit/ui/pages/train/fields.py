@@ -30,6 +30,7 @@ NOTHING = {
     "mixup": "none",
     "cutmix": "none",
     "randaugment": "none",
+    "checkpoints": "none",
     "licence": "not stated",
 }
 """What an empty widget means, where the recipe has 0 or no word."""
@@ -65,7 +66,7 @@ TITLES = {
     "image_size": "Image size",
     "data_seed": "Data seed",
 }
-EMPTY = Recipe(clip_norm=0.0)
+EMPTY = Recipe(clip_norm=0.0, checkpoints=0)
 """Of which the fields of NOTHING are 0."""
 BY_NAME = {entry.name: entry for entry in fields(Recipe)}
 

@@ -1,0 +1,153 @@
+"""Learned: a run's answers to a few test images at each of its checkpoints, and where they come from."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vizkit.analysis.attribution.methods import METHODS
+from vizkit.analysis.remarks.evaluation import learned
+from vizkit.datasets.image_set import DatasetError
+from vizkit.evaluation.learning import Answers, Watched, answers, watched
+from vizkit.figure.class_bars import Answer
+from vizkit.figure.palette import class_colours
+from vizkit.figure.scales import SHARES
+from vizkit.geometry import Box
+from vizkit.models import ModelError
+from vizkit.percent import in_percent
+from vizkit.traces import NotApplicable
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.views import bundled
+from vizkit.views.blocks import Blocks, Code, Folded, Job, Later, Line, Numbers, Said, Tile, Tiles
+from vizkit.views.controls import number, text_model
+from vizkit.views.subject import Subject, no_model
+from vizkit.views.view import How, View
+from vizkit.work_folder import file_of, steps_in
+
+SCALE = replace(SHARES, unit="", equal=1.0)
+
+
+class Seen(Subject):
+    """An image as a model saw it, all of it."""
+
+    @property
+    def box_xyxy(self) -> Box:
+        return 0.0, 0.0, float(self.rgb.shape[1]), float(self.rgb.shape[0])
+
+
+def last(of: Sequence[Subject], view: "Learned") -> int:
+    return max((len(steps_in(view.folder(each).path)) for each in of), default=1) or 1
+
+
+class Learned(View):
+    """What a run answered at each of its checkpoints, and which places spoke for it."""
+
+    run: str = text_model(bundled.RECORDED, kind="run", label="Run", key="learned_run")
+    checkpoint: int | None = number(
+        "Checkpoint", 1, last, None, "The steps that the run has kept.", plays=True, follows=True, key="checkpoint"
+    )
+
+    overlays = True
+    how = How(
+        "Eight test images, which the run never learned from, are asked at each step that it kept: below each its "
+        "likeliest class, and over it what speaks for the class that it shows. All maps of all steps have one scale.",
+        r"\theta_1, \theta_2, \theta_4, \dots \;\mapsto\; p_{\theta_t}(y \mid x), \; R_{\theta_t}(x)",
+        "why it learned this: eight images are few, and a map is no proof of what a model used.",
+        "the methods' papers are on the Relevance page",
+    )
+
+    def folder(self, of: Subject) -> RunFolder:
+        """NotApplicable for a run that is not here."""
+        if self.run == bundled.RECORDED:
+            return RunFolder(bundled.RECORDED_FOLDER)
+        if self.run not in of.texts:
+            raise NotApplicable(f"There is no run {self.run[:60]!r} here that has kept checkpoints.")
+        return RunFolder(Path(of.texts[self.run]))
+
+    def title(self, of: Subject) -> str:
+        return f"What {self.run} had learned after step {self.step(self.folder(of)):,}"
+
+    def step(self, run: RunFolder) -> int:
+        steps = steps_in(run.path)
+        return steps[min(self.checkpoint or len(steps), len(steps)) - 1]
+
+    def show(self, of: Subject) -> Blocks:
+        run = self.folder(of)
+        if not (steps := steps_in(run.path)):
+            raise NotApplicable(f"{run.name} has kept no checkpoints: its recipe says how many a run keeps.")
+        if not run.learns_pictures:
+            raise NotApplicable(f"{run.name} does not tell images apart; open its checkpoints one by one.")
+        try:
+            shown = of.kept(_key(run, steps[-1], "images"), partial(watched, run, steps[-1]))
+        except (DatasetError, RecipeError, ModelError) as sentence:
+            raise NotApplicable(str(sentence)) from None
+        jobs = tuple(
+            Job(_key(run, step), f"{run.name} after step {step:,}", partial(_asked, run, step, shown)) for step in steps
+        )
+        found = {job.key: of.find(job.key) for job in jobs}
+        if all(found.values()):  # the browser turns them
+            yield from self.drawn(run, shown, jobs, found)
+        else:
+            yield Later(of, jobs, partial(self.drawn, run, shown, jobs))
+
+    def drawn(self, run: RunFolder, of: Watched, jobs: Sequence[Job], found: Mapping[Hashable, Any]) -> Blocks:
+        """Nothing before all are there."""
+        if len(found) < len(jobs):
+            return
+        steps, each = steps_in(run.path), [found[job.key] for job in jobs]
+        now, step = each[steps.index(self.step(run))], self.step(run)
+        ends = np.cumsum([line.get("steps", 0) for line in run.metrics()])
+        right = [int((one.predicted == of.targets).sum()) for one in each]
+        area = float(np.mean(of.objects)) if of.objects else 0.0
+        yield Said(learned(steps, right, len(of.rgb), [_mean(one.on_object) for one in each], of.called, area))
+        epochs = int((ends <= step).sum())
+        yield Line(
+            f"Step {step:,}, after {epochs} of {len(ends)} epochs: {right[steps.index(step)]} of {len(of.rgb)} right."
+        )
+        tiles = tuple(_tile(of, now, row) for row in range(len(of.rgb)))
+        over = tuple(Seen(no_model, rgb) for rgb in of.rgb)
+        yield Tiles("", tiles, f"{METHODS[of.method].title} for the class that each image shows", over=over)
+        if self.run != bundled.RECORDED:
+            yield Folded("Open this step", partial(_opening, run, step, now.then))
+        yield Numbers(lambda: _numbers(steps, each, of))
+
+
+def _key(run: RunFolder, step: int, what: str = "learned") -> Hashable:
+    facts = file_of(run.path, step).stat()
+    return what, str(run.path), step, facts.st_mtime_ns, facts.st_size
+
+
+def _asked(run: RunFolder, step: int, of: Watched, progress: Any) -> Answers:
+    try:
+        return answers(run, step, of)
+    except (DatasetError, ModelError) as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+def _tile(of: Watched, now: Answers, row: int) -> Tile:
+    """A map under what the image shows, above what the model takes it for."""
+    answer, truth = int(now.predicted[row]), int(of.targets[row])
+    colour = class_colours([answer], len(of.labels))[0]
+    value = float(now.probability[row])
+    said = Answer(of.labels[answer], value, colour, in_percent(value), answer == truth)
+    return Tile(of.labels[truth], now.maps[row], scale=SCALE, answers=(said,))
+
+
+def _opening(run: RunFolder, step: int, then: str) -> Blocks:
+    yield Line(f"The model of {then}: in the sidebar, on the command line, in a program.")
+    yield Code(f'run:{run.name}@{step}\n--model runs/{run.name}@{step}\nvizkit.load("runs/{run.name}@{step}")')
+
+
+def _mean(shares: np.ndarray) -> float | None:
+    known = shares[np.isfinite(shares)]
+    return float(known.mean()) if len(known) else None
+
+
+def _numbers(steps: Sequence[int], each: Sequence[Answers], of: Watched) -> dict[str, np.ndarray]:
+    by_step = ("predicted", "probability", "maps", "on_object")
+    found = {name: np.stack([getattr(one, name) for one in each]) for name in by_step}
+    return {"steps": np.array(steps), "targets": of.targets, **found}
