@@ -6,6 +6,7 @@ import torch
 
 import vizkit
 from tests.views.contract import counted, everything, model, subject
+from vizkit.analysis.attention.head_atlas import HeadAtlas
 from vizkit.datasets import photographs, samples
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare.similarity import LayerSimilarity
@@ -50,7 +51,7 @@ def test_patching_opens_on_the_block_of_its_sentence_and_on_one_scale(patched):
     regions = numbers(blocks)["regions"]
     best = int(regions.reshape(len(regions), -1).max(1).argmax()) + 1
     tiles = next(block for block in blocks if isinstance(block, Tiles) and block.picks == "block")
-    assert f"after block {best} restores most" in said(blocks)
+    assert f"after block {best} restores the largest share" in said(blocks)
     assert tiles.chosen == best
     (scale,) = {tile.scale for tile in tiles.maps}
     top = np.percentile(np.abs(regions), 99)
@@ -92,7 +93,7 @@ def test_while_regions_are_put_in_a_rough_result_is_seen_and_others_do_not_wait_
     found = rough.work(lambda done, total: None)
     seen = list(flat(later.show({rough.key: found})))
     assert numbers(seen)["regions"].shape == (6, 4, 4)
-    assert "restores most" in said(seen)
+    assert "restores the largest share" in said(seen)
     list(flat(later.now()))
     assert of.find(exact.key) is not None
     assert of.find(rough.key) is None
@@ -243,6 +244,26 @@ def test_heads_open_with_shipped_numbers_and_lead_to_switches():
     values, heads = numbers(blocks)["values"], numbers(blocks)["heads"]
     layer, head = heads[values.argmax()]
     assert link.view.changes == f"heads:{layer}.{head}=0"
+
+
+def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_in_brackets():
+    blocks = shown(Heads(), titled("insects_vit"))
+    (link,) = [block for block in blocks if isinstance(block, Link)]
+    layer, head = link.view.changes.removeprefix("heads:").removesuffix("=0").split(".")
+    assert f"Head {head} of layer {layer} matters most" in said(blocks)
+    assert "23 of 24 heads cannot be told from no loss" in said(blocks)
+    points = chart(blocks, "click a head").data[1]
+    (sure,) = [name for name, text in zip(points.customdata, points.text, strict=True) if not text.startswith("(")]
+    assert sure == f"{layer}.{head}"
+
+
+def test_a_head_of_which_no_loss_is_known_is_seen_on_images_that_the_model_knows():
+    of = subject("insects_vit")
+    atlas = HeadAtlas(((0, 0), (0, 1)), "insects", 9, {}, {}, {})
+    blocks = list(flat(Heads().examples(of, atlas, 1)))
+    seen = [block.alt for block in blocks if isinstance(block, Picture)]
+    assert seen == list(samples.INSECTS[:6])
+    assert any("where the class token looks" in block.text for block in blocks if isinstance(block, Line))
 
 
 def test_a_behaviour_and_a_head_that_are_chosen():
