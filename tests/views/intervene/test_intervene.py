@@ -247,7 +247,8 @@ def test_heads_open_with_shipped_numbers_and_lead_to_switches():
 
 
 def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_in_brackets():
-    blocks = shown(Heads(), titled("insects_vit"))
+    loaded = model("insects_vit")
+    blocks = shown(Heads(), Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph"))
     (link,) = [block for block in blocks if isinstance(block, Link)]
     layer, head = link.view.changes.removeprefix("heads:").removesuffix("=0").split(".")
     assert f"Head {head} of layer {layer} matters most" in said(blocks)
@@ -258,7 +259,7 @@ def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_i
 
 
 def test_a_head_of_which_no_loss_is_known_is_seen_on_images_that_the_model_knows():
-    of = subject("insects_vit")
+    of = subject("insects_deit")
     atlas = HeadAtlas(((0, 0), (0, 1)), "insects", 9, {}, {}, {})
     blocks = list(flat(Heads().examples(of, atlas, 1)))
     seen = [block.alt for block in blocks if isinstance(block, Picture)]

@@ -21,7 +21,7 @@ from vizkit.analysis.attention.head_importance import (
 from vizkit.analysis.attention.pruning import Pruning, band, still
 from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
 from vizkit.datasets import samples
-from vizkit.figure.attention.head_grid import head_grid
+from vizkit.figure.attention.head_grid import MOST_NUMBERED, head_grid
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
@@ -235,7 +235,8 @@ class Heads(View):
         so_far = (
             f"the first {images} of {IMAGES}" if images < IMAGES and shipped(of.loaded.name) is None else f"{images}"
         )
-        brackets = " A number in brackets may be chance." if chance else ""
+        numbered = 1 + max(head for _, head in atlas.names) <= MOST_NUMBERED
+        brackets = " A number in brackets may be chance." if chance and numbered else ""
         strange = "" if set_for(of.loaded) == atlas.data else ", which this model was not trained on"
         few = Line(f"Mean of {so_far} test images of {atlas.data}{strange}. Click a head for its images.{brackets}")
         yield Said(sentence(atlas, what, kind, values))
