@@ -18,7 +18,7 @@ from vizkit.views.controls import controls
 from vizkit.views.detection import PLACE, boxes
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.detection.queries import Queries
-from vizkit.views.detection.scene import RIGHT, WRONG
+from vizkit.views.detection.scene import DRAWN_ONLY, RIGHT, WRONG
 from vizkit.views.subject import Subject, no_model, no_picture
 
 OF_SCENES = Subject(no_model, no_picture())  # what one test has computed the next one finds
@@ -242,6 +242,7 @@ def test_a_picture_is_shown_where_one_is_given_and_has_no_truth():
     scene, picture = vizkit.show("boxes"), vizkit.show("boxes", image="sample:china")
     assert (reads(scene.view), reads(picture.view)) == ("nothing", "picture")
     assert "insects found" in scene.said
+    assert picture.said.startswith(DRAWN_ONLY), "what is most to be known of it stands first"
     assert "insects found" not in picture.said
     assert picture.numbers["picture"].shape == samples.picture("china").shape
     assert scene.meta["picture"] == ""

@@ -7,6 +7,7 @@ import torch
 import vizkit
 from tests.views.contract import counted, everything, model, subject
 from vizkit.analysis.attention.head_atlas import HeadAtlas
+from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.datasets import photographs, samples
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare.similarity import LayerSimilarity
@@ -205,6 +206,14 @@ def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name: str, parts: str
     assert "the answer is no longer 3" in said(blocks)
     found = numbers(blocks)
     assert len(found["probability"]) == len(found["order"]) + 1
+
+
+def test_a_smaller_set_may_exist_only_of_more_than_one():
+    of = subject("digits_cnn")
+    one, two = Search("keep", (3,), (0.1, 0.6), True, 64, 9), Search("keep", (3, 5), (0.1, 0.3, 0.6), True, 64, 9)
+    words = [said(list(flat(Smallest().drawn(of, found)))) for found in (one, two)]
+    assert ["may exist" in each for each in words] == [False, True]
+    assert "at 60 %; without any it has 10 %" in words[0]
 
 
 def test_what_was_taken_before_a_stop_is_shown():
