@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.attention.matrix import blocks
 from vizkit.figure.evaluation.removal_curves import removal_curves
 from vizkit.figure.overlay import overlay
@@ -23,6 +24,16 @@ def test_blue_and_red_are_as_far_from_white():
     assert (abs(table[128] - 247) <= 3).all()
     assert table[60][2] > table[60][0] + 60  # blue below zero
     assert table[195][0] > table[195][2] + 60  # red above
+
+
+def test_the_bar_of_heads_has_both_ends_with_zero_in_the_middle_and_shares_in_per_cent():
+    def marks(**more):
+        bar = head_grid(np.array([[0.02, 0.09]]), **more).data[0].colorbar
+        assert bar.len < 1, "plotly leaves out an end that has no room"
+        return [*zip(bar.tickvals, bar.ticktext, strict=True)]
+
+    assert marks(signed=True) == [(-0.09, "−0.09"), (0, "0"), (0.09, "0.09")]
+    assert [text for _, text in marks(share=True)] == ["2 %", "9 %"]
 
 
 def test_nothing_is_painted_where_a_signed_map_is_zero():

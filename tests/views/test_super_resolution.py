@@ -10,7 +10,7 @@ import vizkit
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Outline, Raster, Stroke
-from vizkit.figure.saved.transfer import Transfer, halves
+from vizkit.figure.saved.transfer import BAR, Transfer, halves
 from vizkit.models.super_resolution import most_changed, open_enlarger, see
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Said
@@ -58,9 +58,8 @@ def test_candidates_do_not_overlap_and_the_taken_one_is_first():
     assert [place for place, _ in transfer(taken=(1, 0)).candidates()] == [(1, 0), (0, 2)]
 
 
-def test_the_bar_goes_through_the_chosen_place():
-    assert transfer().bar == 1.5 / 4
-    assert transfer(at=(0, 0)).bar == 0.15
+def test_more_is_seen_of_the_result_than_of_what_stands_left_of_the_bar():
+    assert BAR < 0.5
     assert halves(grey(1, 4), grey(1, 4, 9), 0.5)[0, :, 0].tolist() == [0, 0, 9, 9]
 
 
@@ -76,14 +75,15 @@ def test_on_paper_the_arrow_ends_at_the_frame():
     assert transfer().sentence() == "1,2 from 1,2: 0.90, 40 %"
 
 
-def test_the_place_is_a_setting_and_the_largest_change_by_default():
+def test_the_place_is_a_setting_and_where_most_is_missing_by_default_whatever_the_reference():
     usual = vizkit.show("enlarge", None, "sample:mayfly nymph")
     found = usual.numbers
-    row, column = most_changed(found["result"], found["without"])
+    row, column = most_changed(found["truth"], found["bicubic"])
     of = Subject(no_model, vizkit.hosts.library.opened("sample:mayfly nymph", vizkit.views.VIEWS["enlarge"])[0])
     of.image = "mayfly nymph"
-    canvas = next(each for each in Enlarge().show(of) if isinstance(each, Canvas))
-    assert tuple(canvas.data["at"]) == (row, column)
+    for view in (Enlarge(), Enlarge(reference="noise"), Enlarge(moved=20)):
+        canvas = next(each for each in view.show(of) if isinstance(each, Canvas))
+        assert tuple(canvas.data["at"]) == (row, column)
     other = next(each for each in Enlarge(place=(40, 3)).show(of) if isinstance(each, Canvas))
     assert tuple(other.data["at"]) == (23, 3)
     relevance = found["relevance"].reshape(24, 24)

@@ -152,15 +152,9 @@ def framed(
     return figure.add_shape(type="rect", x0=x0, y0=y0, x1=x0 + columns, y1=y0 + rows, line=line)
 
 
-def lying(title: str, tickformat: str = "") -> dict[str, object]:
-    """A colour bar above the cells, where it takes no width from them."""
-    return {
-        "orientation": "h",
-        "y": 1.0,
-        "yanchor": "bottom",
-        "title": {"text": title, "side": "top"},
-        "tickformat": tickformat,
-    }
+def lying(title: str) -> dict[str, object]:
+    """A colour bar above the cells, where it takes no width from them, with room for what stands at its ends."""
+    return {"orientation": "h", "y": 1.0, "yanchor": "bottom", "len": 0.8, "title": {"text": title, "side": "top"}}
 
 
 def curves(

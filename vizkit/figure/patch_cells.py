@@ -90,8 +90,9 @@ def share_cells(
 
     form = ".1%" if scale.unit == "%" else ".2f"
     hover = f"%{{z:{form}}}<extra>{literal(name)}</extra>"
-    bar = lying(literal(name), form) | {"len": 0.9}
-    heat = go.Heatmap(z=shares, colorbar=bar, hovertemplate=hover, **colour_axis(scale, CEILING, FLOOR))
+    heat = go.Heatmap(
+        z=shares, colorbar=lying(literal(name)), hovertemplate=hover, **colour_axis(scale, CEILING, FLOOR)
+    )
     return _over(seen, size_hw, shares.shape, [heat])
 
 
@@ -106,8 +107,9 @@ def restored_cells(
     number, row by row from 1; `chosen` is framed."""
     import plotly.graph_objects as go
 
-    bar = lying("restored share", ".0%") | {"len": 0.9}
-    heat = go.Heatmap(z=shares, colorbar=bar, hoverinfo="skip", xgap=1, ygap=1, **colour_axis(scale, CEILING, 0.0))
+    heat = go.Heatmap(
+        z=shares, colorbar=lying("restored share"), hoverinfo="skip", xgap=1, ygap=1, **colour_axis(scale, CEILING, 0.0)
+    )
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
     return figure if chosen is None else framed(figure, *chosen)
 

@@ -20,6 +20,7 @@ from vizkit.analysis.remarks.interventions import (
     of_smallest,
     of_steering,
 )
+from vizkit.heads import LIKENESS
 
 NAMES = ("ant", "bee")
 
@@ -44,9 +45,11 @@ def test_what_restores_most_is_said_with_its_place() -> None:
     special = torch.tensor([[0.1], [0.6], [1.0]])
     words = of_patching("mayfly", 0.9, 0.2, regions, special, ("cls",))
     assert words == (
-        "The corruption takes mayfly from 90 % to 20 %; of single regions, row 1, column 2 after block 2 restores most "
-        "of its logit (40 %); from block 2 on the cls token alone restores more than half."
+        "The corruption takes mayfly from 90 % to 20 %; of single regions, row 1, column 2 after block 2 restores the "
+        "largest share of its logit (40 %); from block 2 on the cls token alone restores more than half."
     )
+    by_construction = torch.tensor([[0.1], [0.2], [1.0]])
+    assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, by_construction, ("cls",)), "the head reads it"
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, special / 3, ("cls",))
 
 
@@ -62,11 +65,31 @@ def test_where_a_direction_turns_the_answer() -> None:
     assert words(0, 0, 2, 0) == "Towards b: from λ = 1 on the answer is no longer a, but at λ = 2 it is again."
 
 
+def test_of_a_likeness_a_detour_and_what_grows_more_are_said() -> None:
+    factors, names = (-1.0, 0.0, 1.0, 2.0), ("china", "astronaut", "rocket")
+
+    def words(*steered: float, rocket: tuple[float, ...] = (0.5, 0.5, 0.5, 0.5)) -> str:
+        values = torch.tensor([[1.0] * 4, steered, rocket]).T
+        return of_steering(names, factors, values, "astronaut", LIKENESS)
+
+    assert words(0.1, 0.2, 0.4, 0.3) == (
+        "Towards astronaut: the likeness to astronaut goes from 0.200 to 0.400, its largest, at λ = 1."
+    )
+    assert words(0.8, 0.8, 0.7, 0.9, rocket=(0.5, 0.5, 0.75, 0.5)) == (
+        "Towards astronaut: the likeness to astronaut goes from 0.800 down to 0.700 at λ = 1, then to 0.900, its "
+        "largest, at λ = 2; that to rocket grows more, from 0.500 to 0.750 at λ = 1."
+    )
+    assert words(0.8, 0.8, 0.7, 0.6).startswith("Towards astronaut: no λ up to 2 makes the likeness")
+
+
 def test_smallest_sets_in_words():
     def said(goal: Goal, order: tuple[int, ...], probability: tuple[float, ...], reached: bool = True) -> str:
         return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull")
 
-    assert said("keep", (3, 1), (0.1, 0.3, 0.6)) == "2 of 40 patches (5 %) alone keep the answer gull, at 60 %."
+    assert (
+        said("keep", (3, 1), (0.1, 0.3, 0.6))
+        == "2 of 40 patches (5 %) alone keep the answer gull, at 60 %; without any it has 10 %."
+    )
     assert (
         said("flip", (3,), (0.9, 0.2))
         == "Without 1 of 40 patches (2 %) the answer is no longer gull, which falls to 20 %."
@@ -92,7 +115,7 @@ def test_the_numbers_and_the_least_change_of_an_answer() -> None:
 
 def test_one_part_that_is_or_is_not_enough() -> None:
     one = of_smallest(Search("keep", (3,), (0.25, 0.75), True, 4, 9), "patches", "gull")
-    assert one == "1 of 4 patches (25 %) alone keeps the answer gull, at 75 %."
+    assert one == "1 of 4 patches (25 %) alone keeps the answer gull, at 75 %; without any it has 25 %."
     less = of_smallest(Search("keep", (3,), (0.1, 0.2), False, 4, 9), "patches", "gull")
     assert less == "1 of 4 patches (25 %) is not enough yet: gull is at 20 %."
 

@@ -19,15 +19,15 @@ def test_what_references_are_worth_by_their_likeness():
     none = (0.01, -0.01, 0.03)
     said = of_likeness({"same": (1.3, 1.25, 1.35), "kind": (-0.07, -0.09, -0.05), "noise": (-0.04, -0.05, -0.03)}, 500)
     assert said == (
-        "Over 500 images 1 of 3 references helps, compared with no reference: same brings 1.30 dB (1.25 to 1.35); "
-        "kind and noise cost 0.04 to 0.07 dB."
+        "Over 500 drawn scenes 1 of 3 references helps, compared with no reference: same brings 1.30 dB (1.25 to "
+        "1.35); kind and noise cost 0.04 to 0.07 dB."
     )
     assert of_likeness({"kind": none}, 20) == (
-        "Over 20 images none of 1 reference helps, compared with no reference: kind cannot be told apart from no "
+        "Over 20 drawn scenes none of 1 reference helps, compared with no reference: kind cannot be told apart from no "
         "reference."
     )
     assert of_likeness({"a": (1.0, 0.9, 1.1), "b": (0.5, 0.4, 0.6)}, 9).startswith(
-        "Over 9 images 2 of 2 references help, compared with no reference: a brings 1.00 dB (0.90 to 1.10); b brings"
+        "Over 9 drawn scenes 2 of 2 references help, compared with no reference: a brings 1.00 dB (0.90 to 1.10); "
     )
 
 
@@ -41,6 +41,4 @@ def test_a_whole_picture_is_judged_by_its_edges_and_by_the_picture_it_was_made_f
         "4 × 4 pixels: neighbouring pixels differ as much as by bicubic interpolation; shrunk again, it is the given "
         "image."
     )
-    assert of_tiles(2, 25, (896, 640)) == (
-        "2 of 25 tiles of 896 × 640 pixels are enlarged; all others are bicubic as yet."
-    )
+    assert of_tiles(2, 25, (896, 640)) == ("2 of 25 tiles of 896 × 640 pixels are enlarged; all others are bicubic.")

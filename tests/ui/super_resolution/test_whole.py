@@ -81,7 +81,7 @@ def test_of_a_large_picture_the_part_in_view_is_enlarged_at_once_and_the_rest_at
     (later,) = near.show({})
     assert 0 < len(near.jobs) < len(later.jobs)
     assert {job.key for job in near.jobs} <= {job.key for job in later.jobs}
-    assert later.button == "Enlarge ×4"
+    assert later.button == "Enlarge all tiles"
     assert later.only_asked
     assert len(later.jobs) <= 25
 

@@ -6,6 +6,8 @@ import torch
 
 import vizkit
 from tests.views.contract import counted, everything, model, subject
+from vizkit.analysis.attention.head_atlas import HeadAtlas
+from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.datasets import photographs, samples
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare.similarity import LayerSimilarity
@@ -50,7 +52,7 @@ def test_patching_opens_on_the_block_of_its_sentence_and_on_one_scale(patched):
     regions = numbers(blocks)["regions"]
     best = int(regions.reshape(len(regions), -1).max(1).argmax()) + 1
     tiles = next(block for block in blocks if isinstance(block, Tiles) and block.picks == "block")
-    assert f"after block {best} restores most" in said(blocks)
+    assert f"after block {best} restores the largest share" in said(blocks)
     assert tiles.chosen == best
     (scale,) = {tile.scale for tile in tiles.maps}
     top = np.percentile(np.abs(regions), 99)
@@ -92,7 +94,7 @@ def test_while_regions_are_put_in_a_rough_result_is_seen_and_others_do_not_wait_
     found = rough.work(lambda done, total: None)
     seen = list(flat(later.show({rough.key: found})))
     assert numbers(seen)["regions"].shape == (6, 4, 4)
-    assert "restores most" in said(seen)
+    assert "restores the largest share" in said(seen)
     list(flat(later.now()))
     assert of.find(exact.key) is not None
     assert of.find(rough.key) is None
@@ -206,6 +208,14 @@ def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name: str, parts: str
     assert len(found["probability"]) == len(found["order"]) + 1
 
 
+def test_a_smaller_set_may_exist_only_of_more_than_one():
+    of = subject("digits_cnn")
+    one, two = Search("keep", (3,), (0.1, 0.6), True, 64, 9), Search("keep", (3, 5), (0.1, 0.3, 0.6), True, 64, 9)
+    words = [said(list(flat(Smallest().drawn(of, found)))) for found in (one, two)]
+    assert ["may exist" in each for each in words] == [False, True]
+    assert "at 60 %; without any it has 10 %" in words[0]
+
+
 def test_what_was_taken_before_a_stop_is_shown():
     of = subject("digits_cnn")
     (later,) = Smallest(goal="flip").show(of)
@@ -243,6 +253,27 @@ def test_heads_open_with_shipped_numbers_and_lead_to_switches():
     values, heads = numbers(blocks)["values"], numbers(blocks)["heads"]
     layer, head = heads[values.argmax()]
     assert link.view.changes == f"heads:{layer}.{head}=0"
+
+
+def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_in_brackets():
+    loaded = model("insects_vit")
+    blocks = shown(Heads(), Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph"))
+    (link,) = [block for block in blocks if isinstance(block, Link)]
+    layer, head = link.view.changes.removeprefix("heads:").removesuffix("=0").split(".")
+    assert f"Head {head} of layer {layer} matters most" in said(blocks)
+    assert "23 of 24 heads cannot be told from no loss" in said(blocks)
+    points = chart(blocks, "click a head").data[1]
+    (sure,) = [name for name, text in zip(points.customdata, points.text, strict=True) if not text.startswith("(")]
+    assert sure == f"{layer}.{head}"
+
+
+def test_a_head_of_which_no_loss_is_known_is_seen_on_images_that_the_model_knows():
+    of = subject("insects_deit")
+    atlas = HeadAtlas(((0, 0), (0, 1)), "insects", 9, {}, {}, {})
+    blocks = list(flat(Heads().examples(of, atlas, 1)))
+    seen = [block.alt for block in blocks if isinstance(block, Picture)]
+    assert seen == list(samples.INSECTS[:6])
+    assert any("where the class token looks" in block.text for block in blocks if isinstance(block, Line))
 
 
 def test_a_behaviour_and_a_head_that_are_chosen():

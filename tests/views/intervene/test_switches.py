@@ -67,8 +67,11 @@ def test_after_a_guess_it_says_whether_another_head_costs_more_and_shows_it_when
     assert guess == tried == "heads:4.2=0"
     view = Switches(guess, tried=tried)
     words, content = said(view, of=of), sent(view, of=of)
-    assert "One of the 24 heads, taken away alone, leaves 9" in words
+    assert "One of the 24 heads, taken away alone, takes it to 9" in words
     assert "head 1 of layer 1" not in words
+    painted = said(Switches("blind:all=17", tried=guess), of=of)
+    assert "1 patch hidden" in painted
+    assert "heads" not in painted, "of patches nothing is said of heads"
     assert content["costliest"] == "heads:1.1=0"
     leads = {}
     for layer, many in enumerate(at.heads):

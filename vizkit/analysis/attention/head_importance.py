@@ -3,6 +3,7 @@ foresees it (Michel et al. 2019, arXiv 1905.10650)."""
 
 import math
 from collections.abc import Sequence
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -39,6 +40,20 @@ class HeadImportance(NamedTuple):
     def order(self) -> list[int]:
         """The heads from the most to the least important."""
         return sorted(range(len(self.names)), key=lambda i: -self.lost[i])
+
+
+def not_chance(lost: Sequence[float], half: Sequence[float]) -> list[bool]:
+    """Which heads are told from no loss, with halves of 95 % intervals. The largest of many heads is large by chance
+    too: each has to pass a bound of 5 % for all of them (Bonferroni)."""
+    normal = NormalDist()
+    wider = normal.inv_cdf(1 - 0.025 / len(lost)) / normal.inv_cdf(0.975)
+    return [abs(value) > wider * width for value, width in zip(lost, half, strict=True)]
+
+
+def matters_most(lost: Sequence[float], half: Sequence[float]) -> int:
+    """The head without which most is lost beyond chance; where there is none, without which most is lost."""
+    known = [at for at, sure in enumerate(not_chance(lost, half)) if sure and lost[at] > 0]
+    return max(known or range(len(lost)), key=lost.__getitem__)
 
 
 def grid_of(names: Sequence[tuple[int, int]], values: Sequence[float]) -> Float[np.ndarray, "layer head"]:

@@ -25,6 +25,18 @@ def duplicates(labels: Int[Tensor, " box"], boxes_cxcywh: Float[Tensor, "box 4"]
     return alike.triu(1).any(0)
 
 
+def found_again(
+    labels: Int[Tensor, " box"],
+    boxes_cxcywh: Float[Tensor, "box 4"],
+    right: Bool[Tensor, " box"],
+    true_labels: Int[Tensor, " thing"],
+    true_boxes_cxcywh: Float[Tensor, "thing 4"],
+) -> Bool[Tensor, " box"]:
+    """Which of the boxes that are not right lie on a thing of their class, IoU ≥ 0.5: a surer one has found it."""
+    on = (labels[:, None] == true_labels) & (overlaps(boxes_cxcywh, true_boxes_cxcywh) >= SAME)
+    return ~right & on.any(1)
+
+
 def best_overlap(box_cxcywh: Float[Tensor, " 4"], boxes_cxcywh: Float[Tensor, "box 4"]) -> tuple[int, float] | None:
     """The box that overlaps this one most, and its IoU; None where none does."""
     if not len(boxes_cxcywh):

@@ -15,7 +15,8 @@ from vizkit.percent import in_percent
 
 class Boxes(NamedTuple):
     """How many there are. `right`: each stands for a thing of its own; `doubles`: of the others, those that say again
-    what a surer one has said. `things`: how many there are to find; None where nobody knows, and no box is right."""
+    what a surer one has found, or has said where nobody knows. `things`: how many there are to find; None where nobody
+    knows, and no box is right."""
 
     count: int
     doubles: int = 0
@@ -84,10 +85,10 @@ def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> str:
 
 
 def of_many_doubles(scenes: int, together: float, alone: float) -> str:
-    """Boxes of a scene that say again what a surer one has said, on average over many."""
+    """Boxes of a scene that overlap a surer one of their class, right or wrong, on average over many."""
     return (
-        f"Over {counted(scenes, 'scene')}: {together:.2f} boxes of a scene are said again on average, {alone:.2f} "
-        "where each query looks at itself alone."
+        f"Over {counted(scenes, 'scene')}: {together:.2f} boxes of a scene repeat a surer one on average, right or "
+        f"wrong, {alone:.2f} where each query looks at itself alone."
     )
 
 

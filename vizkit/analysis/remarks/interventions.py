@@ -1,12 +1,12 @@
 """What becomes of an answer when something in the model is changed."""
 
 from collections.abc import Mapping, Sequence
-from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.analysis.attention.head_importance import matters_most, not_chance
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import begun, joined, percent, value_of
@@ -50,7 +50,9 @@ def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX) -> s
     if not count:
         return f"No {what} are needed: {name} is the answer without any, at {first}."
     if result.goal == "keep":
-        return f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {last}."
+        return (
+            f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {last}; without any it has {first}."
+        )
     return f"Without {alone} the answer is no longer {name}, which falls to {last}."
 
 
@@ -77,12 +79,8 @@ def of_heads(
 ) -> str:
     """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
     correlation of a gradient's estimate with them; `likeness`: what an embedding loses of its cosine with its own."""
-    # The largest of many heads is large by chance too: each has to pass a bound of 5 % for all of them (Bonferroni).
-    normal = NormalDist()
-    wider = normal.inv_cdf(1 - 0.025 / len(lost)) / normal.inv_cdf(0.975)
-    surely = [at for at, (value, width) in enumerate(zip(lost, half, strict=True)) if value > wider * width]
-    idle = sum(abs(value) <= wider * width for value, width in zip(lost, half, strict=True))
-    layer, head = names[best := max(surely or range(len(lost)), key=lost.__getitem__)]
+    told, best = not_chance(lost, half), matters_most(lost, half)
+    (layer, head), surely, idle = names[best], told[best] and lost[best] > 0, told.count(False)
     loses = (
         f"the likeness to {ITSELF_IN_WORDS} falls from 1 by {lost[best]:.3f} ± {half[best]:.3f}"
         if likeness
@@ -188,11 +186,11 @@ def of_patching(
     )
     words = (
         f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, row {row + 1}, "
-        f"column {column + 1} after block {layer + 1} restores most of {its} ({percent(best)})"
+        f"column {column + 1} after block {layer + 1} restores the largest share of {its} ({percent(best)})"
     )
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
-        if half is not None:
+        if half is not None and half < len(special) - 1:  # after the last block that is so of what the head reads
             return f"{words}; from block {half + 1} on the {token} token alone restores more than half."
     return f"{words}."
 
@@ -213,7 +211,16 @@ def of_steering(
         was, now = (head.text(float(values[at, own])) for at in (start, best))
         if best == start:
             return f"Towards {steered}: no λ up to {factors[-1]:g} makes the {what} larger than {was}."
-        return f"Towards {steered}: the {what} goes from {was} to {now}, its largest, at λ = {factors[best]:g}."
+        low = start + int(values[start : best + 1, own].argmin())
+        dip = f" down to {head.text(float(values[low, own]))} at λ = {factors[low]:g}, then" if low != start else ""
+        words = f"Towards {steered}: the {what} goes from {was}{dip} to {now}, its largest, at λ = {factors[best]:g}"
+        gains = (values[start:] - values[start]).amax(0)
+        most = int(gains.argmax())
+        if most == own:
+            return f"{words}."
+        at = start + int(values[start:, most].argmax())
+        first, last = (head.text(float(values[each, most])) for each in (start, at))
+        return f"{words}; that to {names[most]} grows more, from {first} to {last} at λ = {factors[at]:g}."
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]

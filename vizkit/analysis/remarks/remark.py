@@ -12,7 +12,8 @@ def percent(share: float) -> str:
         return "less than 1 %"
     if 0.995 <= share < 1 - 1e-6:
         return "more than 99 %"
-    return f"{100 * (share if share < -1e-6 else max(share, 0.0)):.0f} %"  # rounding leaves −1e-8 of nothing
+    whole = 100 * (share if share < -1e-6 else max(share, 0.0))  # rounding leaves −1e-8 of nothing
+    return f"{whole:z.0f} %".replace("-", "−")
 
 
 def value_of(head: Head) -> Callable[[float], str]:

@@ -42,7 +42,7 @@ def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> str:
 
 def of_tiles(done: int, total: int, size: tuple[int, int]) -> str:
     """Of an image that is being enlarged: tiles that are done, and the columns and rows of the result."""
-    return f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic as yet."
+    return f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic."
 
 
 def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) -> str:
@@ -58,4 +58,4 @@ def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) 
     if untold:
         parts.append(f"{joined(untold)} cannot be told apart from no reference")
     worthy = f"{len(helps) or 'none'} of {counted(len(gains), 'reference')} {'helps' if len(helps) < 2 else 'help'}"
-    return f"Over {pictures:,} images {worthy}, compared with no reference: {'; '.join(parts)}."
+    return f"Over {pictures:,} drawn scenes {worthy}, compared with no reference: {'; '.join(parts)}."

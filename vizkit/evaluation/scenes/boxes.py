@@ -142,12 +142,11 @@ def measure(said: Boxes, there: Boxes, labels: int, scenes: int, seed: int = 0) 
 @dataclass(frozen=True, eq=False)
 class Mistakes:
     """`said`: the boxes that are sure enough, `kind` what each of them is, a place in `KINDS`. `missed`: the things
-    that no box has found, and on which none lies that is badly placed or of another class; `found`: that one has."""
+    that no box has found; TIDE leaves out those on which a badly placed box lies, or one of another class."""
 
     said: Boxes
     there: Boxes
     kind: Int[np.ndarray, " box"]
-    found: Bool[np.ndarray, " thing"]
     missed: Bool[np.ndarray, " thing"]
 
     @property
@@ -172,20 +171,16 @@ def mistakes(said: Boxes, there: Boxes, least: float = SURE) -> Mistakes:
     sure = said.where(said.scores >= least)
     pairs = _pairs(sure, there)
 
-    def best(which: Bool[np.ndarray, " pair"]) -> tuple[Float[np.ndarray, " box"], Int[np.ndarray, " box"]]:
-        own = np.flatnonzero(which)
-        own = own[np.argsort(pairs.overlap[own], kind="stable")]  # the last one stays
-        overlap, thing = np.zeros(len(sure)), np.full(len(sure), -1)
-        overlap[pairs.box[own]], thing[pairs.box[own]] = pairs.overlap[own], pairs.thing[own]
-        return overlap, thing
+    def best(which: Bool[np.ndarray, " pair"]) -> Float[np.ndarray, " box"]:
+        overlap = np.zeros(len(sure))
+        np.maximum.at(overlap, pairs.box[which], pairs.overlap[which])
+        return overlap
 
-    taken = _taken(sure, pairs, RIGHT)
-    (own, own_thing), (other, other_thing) = best(pairs.same), best(~pairs.same)
+    taken, own, other = _taken(sure, pairs, RIGHT), best(pairs.same), best(~pairs.same)
     near = (own >= NEAR) & (own < RIGHT)
     kind = np.select(
         [taken >= 0, near, other >= RIGHT, own >= RIGHT, np.maximum(own, other) < NEAR], range(len(KINDS) - 1), 5
     )
-    found, covered = np.zeros((2, len(there)), bool)
-    found[taken[kind == 0]] = True
-    covered[own_thing[kind == 1]] = covered[other_thing[kind == 2]] = True
-    return Mistakes(sure, there, kind, found, ~found & ~covered)
+    missed = np.ones(len(there), bool)
+    missed[taken[kind == 0]] = False
+    return Mistakes(sure, there, kind, missed)

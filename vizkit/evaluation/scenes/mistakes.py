@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from vizkit.analysis.detection.boxes import best_overlap, overlaps
+from vizkit.analysis.detection.boxes import overlaps
 from vizkit.models.detection.assignments import assigned, costs_of
 from vizkit.models.detection.matching import Things, Weights
 from vizkit.models.detection.precision import RIGHT_OVERLAP, which_right
@@ -25,8 +25,8 @@ class Missed(NamedTuple):
 
 class TooMany(NamedTuple):
     """A box of `query` that says `label`. `thing`: the place of that which it overlaps most, with an IoU of at least
-    0.5, else None; `surer`: the query whose box stands for this thing, None where it is missed; `iou`: with the thing
-    overlapped most, 0 where there is none."""
+    0.5, one of its class before all others, else None; `surer`: the query whose box stands for this thing, None where
+    it is missed; `iou`: with this thing, else with the one overlapped most, 0 where there is none."""
 
     query: int
     label: int
@@ -55,7 +55,10 @@ def mistakes(answers: Answers, said: Sure, things: Things) -> tuple[list[Missed]
         )
     too_many = list[TooMany]()
     for box in (~right).nonzero()[:, 0].tolist():
-        thing, overlap = best_overlap(said.boxes_cxcywh[box], things.boxes_cxcywh) or (None, 0.0)
+        of_class = iou[box].where(things.labels == said.labels[box], 0.0)
+        again = bool((of_class >= RIGHT_OVERLAP).any())  # a surer one has found that thing
+        each = (of_class if again else iou[box]).tolist()
+        overlap, thing = max(zip(each, range(len(each)), strict=True), default=(0.0, 0))
         on = thing if overlap >= RIGHT_OVERLAP else None
         surer = None if on is None else found.get(on)
         too_many.append(TooMany(int(said.queries[box]), int(said.labels[box]), on, surer, overlap))

@@ -1,5 +1,6 @@
 """A number for every head of a model, layers down, heads across; cells can be clicked."""
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,6 +8,7 @@ from jaxtyping import Float
 
 from vizkit.figure.charts import framed, heat_map, lying
 from vizkit.figure.palette import DARK, LIGHT, OTHERS
+from vizkit.figure.scales import robust
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -21,16 +23,18 @@ def head_grid(
     signed: bool = False,
     share: bool = False,
     chosen: tuple[int, int] | None = None,
+    chance: Collection[tuple[int, int]] = (),
     quantity: str = "",
 ) -> "go.Figure":
-    """`share`: written in percent; `chosen`: (layer, head) from 0, framed. NaN
-    where a layer has fewer heads. A point on every cell, which carries "layer.head" from 1, takes the clicks."""
+    """`share`: written in percent; `chosen`: (layer, head) from 0, framed; `chance`: those whose number may be chance,
+    in brackets. NaN where a layer has fewer heads. A point on every cell, which carries "layer.head" from 1, takes the
+    clicks."""
     import plotly.graph_objects as go
 
     layers, heads = values.shape
-    figure = heat_map(values, "head", "layer", signed=signed, square=False, height=150 + CELL_PX * layers)
-    form = ".0%" if share else ".3g"
-    bar = lying(quantity, form.replace("g", "~g")) | {"tickvals": [figure.data[0].zmin, figure.data[0].zmax]}
+    scale, form = robust([values], "%" if share else "", signed=signed), ".0%" if share else ".3g"
+    figure = heat_map(values, "head", "layer", scale=scale, square=False, height=150 + CELL_PX * layers)
+    bar = lying(" · ".join(filter(None, (quantity, scale.said))))
     figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=bar)
     at = np.argwhere(np.isfinite(values)).tolist()
     top = float(np.nanmax(np.abs(values), initial=0)) or 1.0
@@ -40,8 +44,9 @@ def head_grid(
         (r, c): (abs(values[r, c]) / top if signed else (values[r, c] - low) / ((top - low) or 1)) > 0.6 for r, c in at
     }
     inks = [LIGHT if strong[r, c] == signed else DARK for r, c in at]
-    numbered = heads <= MOST_NUMBERED
+    numbered, may_be = heads <= MOST_NUMBERED, ", may be chance"
     texts = [f"{values[r, c]:{'.0%' if share else 'z.2f'}}" for r, c in at]  # z: no minus before a zero
+    texts = [f"({text})" if (r, c) in chance else text for text, (r, c) in zip(texts, at, strict=True)]
     figure.add_trace(
         go.Scatter(
             x=[column for _, column in at],
@@ -53,7 +58,10 @@ def head_grid(
             selected={"marker": {"opacity": 0}},
             unselected={"marker": {"opacity": 0}},
             customdata=[f"{row + 1}.{column + 1}" for row, column in at],
-            hovertemplate=[f"layer {r + 1}, head {c + 1}: {values[r, c]:{form}}<extra></extra>" for r, c in at],
+            hovertemplate=[
+                f"layer {r + 1}, head {c + 1}: {values[r, c]:{form}}{may_be * ((r, c) in chance)}<extra></extra>"
+                for r, c in at
+            ],
             showlegend=False,
         )
     )

@@ -20,6 +20,7 @@ Place = tuple[int, int]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
 MOST = 5  # candidates
+BAR = 0.25  # of the width: more is seen of what stands right of it
 SPAN = 0.6  # of relevance, from the first colour to the last
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0
 INKS = ("#000000", 3.0), (LINE, 1.6)
@@ -83,11 +84,6 @@ class Transfer:
         return self.at[0] - self.first[0], self.at[1] - self.first[1]
 
     @property
-    def bar(self) -> float:
-        """Through the chosen place, so that both of its halves are seen."""
-        return min(max((self.here[1] + 0.5) * CELL / self.left.shape[1], 0.15), 0.85)
-
-    @property
     def ends(self) -> tuple[float, float]:
         """Of the colours over the reference."""
         low, high = float(self.relevance.min()), float(self.relevance.max())
@@ -118,12 +114,12 @@ class Transfer:
         right = self.right
         if self.over is not None:
             right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
-        own, reference = halves(self.left, right, self.bar), self.reference
+        own, reference = halves(self.left, right, BAR), self.reference
         if reference.size:
             scale = between(*self.ends)
             reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
-        pictures = [(f"Input, {rows} × {columns}", self.small), ("True image", self.truth), ("", own)]
+        pictures = [(f"Input, {columns} × {rows}", self.small), ("True image", self.truth), ("", own)]
         pictures = [(title, rgb) for title, rgb in (*pictures, ("Reference", reference)) if rgb.size]
         side = (width - GAP * (len(pictures) - 1)) / (len(pictures) - 0.5)
         placed, top, x = dict[str, Raster](), SIZE + 5, 0.0
@@ -135,7 +131,7 @@ class Transfer:
             marks += [placed[title], Words(title, x, SIZE, SIZE)]
             x += room + GAP
         shown = placed[""]
-        edge = shown.x + self.bar * shown.width
+        edge = shown.x + BAR * shown.width
         left, right_edge = fitting(self.titles[0], SIZE, 0.5 * shown.width), shown.x + shown.width
         marks.append(Words(left, shown.x, SIZE, SIZE))
         network = fitting(self.titles[1], SIZE, side - font(SIZE).getlength(left) - 6)

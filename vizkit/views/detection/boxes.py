@@ -30,6 +30,7 @@ from vizkit.views.controls import choice, head, layer, number, switch
 from vizkit.views.detection import ASKS, PLACE
 from vizkit.views.detection.scene import (
     BUNDLED,
+    DRAWN_ONLY,
     MOST,
     SURE,
     WHITE,
@@ -109,10 +110,10 @@ class Boxes(OfScene, View):
         "Point at a box, a mask, or a dashed insect that was missed: beside it, where its query took from the image "
         "in the chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box "
         "after the layers before. A click keeps it. An insect is found by the surest box of its class that overlaps "
-        "it by an IoU of 0.5 or more; every other box is too many, “again” where it repeats a surer one. The query "
-        "that should find a missed insect is that with which training would match it (Queries). A pixel belongs to "
-        "the query whose mask is surest there; panoptic quality counts a mask as right above an IoU of 0.5, with the "
-        "right class. Of a place: the weights with which it gathers from all places, before any query asks.",
+        "it by an IoU of 0.5 or more; every other box is too many, “again” where a surer one has found its insect. "
+        "The query that should find a missed insect is that with which training would match it (Queries). A pixel "
+        "belongs to the query whose mask is surest there; panoptic quality counts a mask as right above an IoU of 0.5, "
+        "with the right class. Of a place: the weights with which it gathers from all places, before any query asks.",
         r"\bar{A} = \mathbb{E}_h\big[(\nabla A \odot A)^+\big],\quad R_{qi} \leftarrow R_{qi} + \bar{R}_{qq}^\top "
         r"\bar{A}\, \bar{R}_{ii},\quad \mathrm{PQ} = \frac{\sum_{(p, g) \in TP} \mathrm{IoU}(p, g)}"
         r"{|TP| + \frac12 |FP| + \frac12 |FN|}",
@@ -130,6 +131,8 @@ class Boxes(OfScene, View):
 
     def show(self, of: Subject) -> Blocks:
         given = self.given(of)
+        if given.truth is None and self.detector == BUNDLED:
+            yield Said(DRAWN_ONLY)
         yield from self.of_place(of, given) if self.map == PLACE else self.of_queries(given)
         yield Numbers(partial(self.numbers, of, given))
 

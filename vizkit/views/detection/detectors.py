@@ -93,10 +93,9 @@ class Detectors(View):
     how: ClassVar = How(
         "A box is right where it overlaps a thing of its class by an IoU of .5 or more and no surer box has taken that "
         "thing. A wrong one is badly placed (IoU from .1 to .5), of the wrong class, said twice, out of nothing "
-        "(IoU below .1) or wrong in class and place. A thing is missed that no box has found, and on which none of "
-        "the wrong class or place lies. A curve goes through all boxes from the surest down: the share of right ones "
-        "among them against the share of the things that they find. Intervals: bootstrap over the scenes, 95 times in "
-        "100.",
+        "(IoU below .1) or wrong in class and place. A thing is missed that no box has found. A curve "
+        "goes through all boxes from the surest down: the share of right ones among them against the share of the "
+        "things that they find. Intervals: bootstrap over the scenes, 95 times in 100.",
         r"\text{AP} = \tfrac{1}{101} \sum_{r \in \{0, .01, \dots, 1\}} \max_{r' \ge r} \text{precision}(r'), \quad "
         r"\text{mean over classes and IoU} \in \{.5, .55, \dots, .95\}",
         "how a model does on scenes of another kind, nor how much it would differ if it were trained again.",

@@ -14,7 +14,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Link, Numbers, Part, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, last_query, shipped
+from vizkit.views.detection.scene import BUNDLED, UNLIKE, Given, OfScene, depth, last_query, scene_number, shipped
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -35,6 +35,7 @@ def weight(label: str, default: float, most: float, help: str, name: str) -> Any
 class Queries(OfScene, View):
     """While it learns, each thing is given to the query that costs least in all; so every query gets its habits."""
 
+    scene: int = scene_number(UNLIKE)
     layer: int | None = layer(
         "After layer",
         "Of the decoder: the answers of all are matched.",

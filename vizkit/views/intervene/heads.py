@@ -1,25 +1,33 @@
 """Heads: what every head does and what the answers lose without it, over many images."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from vizkit.analysis.attention.attention_map import head_map, layers
 from vizkit.analysis.attention.head_atlas import HeadAtlas, table
-from vizkit.analysis.attention.head_importance import grid_of, rank_correlation
+from vizkit.analysis.attention.head_importance import (
+    EXAMPLES,
+    HeadImportance,
+    grid_of,
+    matters_most,
+    not_chance,
+    rank_correlation,
+)
 from vizkit.analysis.attention.pruning import Pruning, band, still
 from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
-from vizkit.figure.attention.head_grid import head_grid
+from vizkit.datasets import samples
+from vizkit.figure.attention.head_grid import MOST_NUMBERED, head_grid
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.heads import LIKENESS_IN_WORDS
 from vizkit.image import RGB, unprepare
-from vizkit.models import families
+from vizkit.models import families, pixels_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
     Blocks,
@@ -56,10 +64,14 @@ from vizkit.views.intervene.heads_known import (
     shipped,
     values_of,
 )
+from vizkit.views.intervene.steer import set_for
 from vizkit.views.intervene.switches import Switches
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 from vizkit.writing import csv_of
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 SIDE_PX = 160
 LARGEST = "the largest"
@@ -206,20 +218,27 @@ class Heads(View):
         values = values_of(atlas, what, kind)
         if values is None:
             raise NotApplicable(f"{of.name} has no {self.shown(of).name}.")
-        shown, index = self.shown(of), self.chosen(atlas, values)
+        importance = atlas.importance.get(kind) if what in IMPORTANCE else None
+        shown, index = self.shown(of), self.chosen(atlas, values, importance)
+        told = not_chance(importance.lost, importance.half) if importance and what == "lost" else ()
+        chance = {name for name, sure in zip(atlas.names, told, strict=False) if not sure}
         figure = head_grid(
             grid_of(atlas.names, values),
             signed=what == "lost",
             share=shown.unit == "share",
             chosen=atlas.names[index],
+            chance=chance,
             quantity=f"{shown.line}, {shown.unit}",
         )
-        images = atlas.importance[kind].images if what in IMPORTANCE else atlas.images
+        images = importance.images if importance else atlas.images
         grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
         so_far = (
             f"the first {images} of {IMAGES}" if images < IMAGES and shipped(of.loaded.name) is None else f"{images}"
         )
-        few = Line(f"Mean of {so_far} test images of {atlas.data}. Click a head for its images.")
+        numbered = 1 + max(head for _, head in atlas.names) <= MOST_NUMBERED
+        brackets = " A number in brackets may be chance." if chance and numbered else ""
+        strange = "" if set_for(of.loaded) == atlas.data else ", which this model was not trained on"
+        few = Line(f"Mean of {so_far} test images of {atlas.data}{strange}. Click a head for its images.{brackets}")
         yield Said(sentence(atlas, what, kind, values))
         yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)
@@ -230,12 +249,15 @@ class Heads(View):
         yield Numbers(lambda: {"heads": np.array(atlas.names) + 1, "values": np.nan_to_num(np.array(values))})
         yield Download("All heads (CSV)", lambda: csv_of(columns).encode())
 
-    def chosen(self, atlas: HeadAtlas, values: Sequence[float]) -> int:
-        """The place in the atlas of the head that is chosen, else of the one with the largest number."""
+    def chosen(self, atlas: HeadAtlas, values: Sequence[float], importance: HeadImportance | None) -> int:
+        """The place in the atlas of the head that is chosen, else of the one that is said to matter most, or to have
+        the largest number."""
         layer, _, head = self.head.partition(".")
         name = (int(layer) - 1, int(head) - 1) if head else None
         if name in atlas.names:
             return atlas.names.index(name)
+        if importance is not None:
+            return matters_most(importance.lost, importance.half)
         return max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
 
     def examples(self, of: Subject, atlas: HeadAtlas, index: int) -> Blocks:
@@ -246,11 +268,16 @@ class Heads(View):
         if importance is not None and importance.examples:
             rows = importance.examples[index]
             key = OfModel(("where a head looks", atlas.data, rows, layer, head))
-            maps = of.kept(key, partial(looks_at, of, atlas.data, rows, layer, head))
-            for start in range(0, len(maps), 3):
-                yield Columns(tuple((Picture(rgb, label, label),) for rgb, label in maps[start : start + 3]))
-            who = "the class token looks" if "cls" in of.special else "patches look on average"
-            yield Line(f"The test images whose answer loses the most without it: where {who} in this head.")
+            maps = of.kept(key, lambda: looks_at(of, tested(of, atlas.data, rows), layer, head))
+            which = "The test images whose answer loses the most without it"
+        else:
+            key = OfModel(("where a head looks", layer, head))
+            maps = of.kept(key, lambda: looks_at(of, at_hand(of), layer, head))
+            which = "Images that come with vizkit"
+        for start in range(0, len(maps), 3):
+            yield Columns(tuple((Picture(rgb, label, label),) for rgb, label in maps[start : start + 3]))
+        who = "the class token looks" if "cls" in of.special else "patches look on average"
+        yield Line(f"{which}: where {who} in this head.")
         yield Link("Switch it off in Switches", Switches(f"heads:{layer + 1}.{head + 1}=0"))
 
     def pruning(self, of: Subject, atlas: HeadAtlas, kind: str) -> Blocks:
@@ -295,20 +322,32 @@ def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) ->
     return first_said(of_behaviour(WHATS[what].name, atlas.names, values, correlation))
 
 
-def looks_at(of: Subject, data: str, rows: Sequence[int], layer: int, head: int) -> list[tuple[RGB, str]]:
-    """Images with the map of a head over each, and what they show."""
+def tested(of: Subject, data: str, rows: Sequence[int]) -> "Iterator[tuple[Tensor, str]]":
+    """Test images as the model takes them, and what they show."""
     from vizkit.evaluation.inside.few_pictures import few_pictures
 
-    pictures, found = few_pictures(of.loaded, data, IMAGES), []
+    pictures = few_pictures(of.loaded, data, IMAGES)
     for row in (row for row in rows if row < len(pictures)):
-        pixels = pictures.pixels(range(row, row + 1))
+        yield pictures.pixels(range(row, row + 1)), pictures.images.labels[pictures.images.targets[row]]
+
+
+def at_hand(of: Subject) -> "Iterator[tuple[Tensor, str]]":
+    """Images that come with vizkit, of the kind that this model knows best, as it takes them, and their names."""
+    names = [name for name in samples.names() if samples.kind_of(name) == set_for(of.loaded)]
+    for name in names[:EXAMPLES]:
+        yield pixels_of(of.loaded, samples.picture(name)), name
+
+
+def looks_at(of: Subject, pictures: "Iterable[tuple[Tensor, str]]", layer: int, head: int) -> list[tuple[RGB, str]]:
+    """Images with the map of a head over each, and what they show."""
+    found = []
+    for pixels, label in pictures:
         attention = layers(families.trace(of.loaded, pixels))[layer]
         rgb = unprepare(pixels[0].numpy(), of.loaded.preprocessing)
         zoom = max(1, -(-SIDE_PX // min(rgb.shape[:2])))
         rgb = rgb.repeat(zoom, 0).repeat(zoom, 1)
         box = (0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0]))
         map_ = head_map(attention, head)
-        label = pictures.images.labels[pictures.images.targets[row]]
         found.append((rgb if map_ is None else overlay(rgb, map_.numpy(), box, scale=SHARES), label))
     return found
 

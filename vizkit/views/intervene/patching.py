@@ -10,6 +10,7 @@ from vizkit.analysis.attribution.logit_lens import runner_up
 from vizkit.analysis.attribution.restored import restored
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted, erased
 from vizkit.analysis.remarks.interventions import of_patching
+from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.datasets import samples
 from vizkit.figure.charts import heat_map, paired_bars
 from vizkit.figure.overlay import under
@@ -181,6 +182,7 @@ class Patching(Decision):
         first = (
             Heading(f"Restored after block {block}"),
             Chart(large, here, "", "region", (alone(every[block - 1]),)),
+            *((Line(tokens),) if (tokens := restored_by(made.names, special[block - 1].tolist())) else ()),
         )
         small = Tiles(
             "After every block, on one scale: click one",
@@ -203,6 +205,12 @@ class Patching(Decision):
         error = float(max((share(made.everything) - 1).abs().max(), share(made.nothing).abs().max()))
         yield Proof(of.seen, f"everything put in restores 1, nothing 0, {agreeing(error)}")
         yield Numbers(partial(numbers, made, regions.numpy(), special.numpy(), heads))
+
+
+def restored_by(names: Sequence[str], shares: Sequence[float]) -> str:
+    """What each special token restores by itself."""
+    each = [f"the {name} token restores {percent(share)}" for name, share in zip(names, shares, strict=True)]
+    return f"Put in alone, {joined(each)}." if each else ""
 
 
 def alone(tile: Tile) -> Tiles:
@@ -244,11 +252,11 @@ def head_map(heads: Sequence[np.ndarray]) -> "object":
         "head",
         "layer",
         "What each head restores",
-        signed=True,
         square=False,
         x_names=numbered[0],
         y_names=numbered[1],
         quantity="restored share",
+        scale=robust([grid], "%", signed=True),
     )
 
 

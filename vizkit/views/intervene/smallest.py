@@ -99,7 +99,8 @@ class Smallest(View):
         yield Said(of_smallest(result, self.parts, name, head))
         yield Answered(of.loaded)
         yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
-        yield Line("Found greedily, one after another: a smaller set may exist.")
+        if len(result.order) > 1:
+            yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(cells_of(of.seen))
         order, probability = np.array(result.order, int), np.array(result.probability)
         yield Numbers(lambda: {"order": order, "probability": probability, "grid": grid})

@@ -147,8 +147,9 @@ class Steer(View):
             yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
             yield Numbers(lambda: {"factors": np.array(FACTORS), "likeness" if likened else "logits": every.numpy()})
         yield Answered(loaded)
-        title = f"The answers when the direction of {name} is added after block {block}"
-        chart = Chart(by_factor(of, labels, values, self.factor), f"The answers against λ, added after block {block}")
+        what = "likenesses" if loaded.head is LIKENESS else "answers"
+        title = f"The {what} when the direction of {name} is added after block {block}"
+        chart = Chart(by_factor(of, labels, values, self.factor), f"The {what} against λ, added after block {block}")
         yield Columns(((Heading(title), chart), (Part(partial(self.maps, of, traces)),)), (3, 2))
 
     def maps(self, of: Subject, traces: "tuple[Trace, ...] | None") -> Iterator[Block]:

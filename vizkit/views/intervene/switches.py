@@ -169,11 +169,13 @@ class Switches(View):
             )
             return f"With all {count} {answer} {head.text(before[0])}. {asks}, and see."
         remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
-        costliest = of.find(COSTLIEST)
+        now, costliest = switched(changes.model, at.heads, at.special), of.find(COSTLIEST)
+        if at.heads and (changes.pixels or now.cells):
+            return remark  # of patches: a head is no measure of them
         if costliest == changes.texts:
             return f"{remark} Taken away alone, none of the {count} costs the answer more."
         if costliest and (left := self.left(of, self.most(of, at))) < self.left(of, trace_of(of, changes)):
-            return f"{remark} One of the {count}, taken away alone, leaves {head.text(left)} of it."
+            return f"{remark} One of the {count}, taken away alone, takes it to {head.text(left)}."
         return remark
 
     def most(self, of: Subject, at: Place) -> "Trace":

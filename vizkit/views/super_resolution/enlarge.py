@@ -10,7 +10,7 @@ import numpy as np
 from vizkit.analysis.remarks.super_resolution import of_reference, of_tiles, of_trust, of_whole
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
-from vizkit.datasets.pairs.drawn import RGB, TIMES, Pair
+from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.saved.transfer import Transfer
@@ -56,7 +56,7 @@ OVERLAYS = {
 FARTHEST_PX = 127  # a reference has 128 pixels at most
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
-CHANGED = "changed"
+BLURRED = "blurred"
 ALT = (
     "The input, the enlarged image, its reference and the true image. Arrow keys choose a place, Page Up and Page Down "
     "move the bar between two of them."
@@ -174,10 +174,10 @@ class Enlarge(View):
     )
     place: str | tuple[int, int] = query(
         "Place",
-        "Of the input; by default that which the reference changed most, of the image as it is that under the cursor.",
-        options=(CHANGED, "patch"),
-        default=CHANGED,
-        words={CHANGED: "most changed"},
+        "Of the input; by default where bicubic interpolation misses most, of the image as it is under the cursor.",
+        options=(BLURRED, "patch"),
+        default=BLURRED,
+        words={BLURRED: "most blurred"},
         key="sr_place",
         inside=True,
     )
@@ -253,7 +253,7 @@ class Enlarge(View):
         """The images, with the chosen place and that whose texture it takes."""
         seen, truth = made.seen, made.pair.truth
         own = seen.hard if self.texture == ONE else seen.mixture
-        at = self.at(of, seen.grid, made.changed)
+        at = self.at(of, seen.grid, made.blurred)
         over = overlaid(self.over, made, own)
         network = "with the reference" if self.texture == ONE else "mixture of all places"
         return Transfer(
@@ -270,11 +270,11 @@ class Enlarge(View):
             over_words=OVERLAYS[self.over],
         )
 
-    def at(self, of: Subject, size_hw: tuple[int, int], changed: tuple[int, int] | None = None) -> tuple[int, int]:
-        """Row and column of the chosen place of the input. `changed`: that which the reference changed most."""
+    def at(self, of: Subject, size_hw: tuple[int, int], blurred: tuple[int, int] | None = None) -> tuple[int, int]:
+        """Row and column of the chosen place of the input. `blurred`: where bicubic interpolation misses most."""
         usual = (
-            changed
-            if changed and self.place == CHANGED
+            blurred
+            if blurred and self.place == BLURRED
             else tuple(int(share * side) for share, side in zip(of.point[::-1], size_hw, strict=True))
         )
         row, column = self.place if isinstance(self.place, tuple) else usual
@@ -285,7 +285,7 @@ class Enlarge(View):
         tiles, second = tiles_of(of.rgb), None if self.second == NO_REFERENCE else of.other_picture(self.second)
         jobs, many = jobs_of(of, tiles, second), len(tiles) > AT_ONCE
         part = around(self.at(of, of.rgb.shape[:2]), of.rgb.shape[:2])
-        show, button = partial(self.shown, of, second, part, len(tiles)), f"Enlarge ×{TIMES}" if many else ""
+        show, button = partial(self.shown, of, second, part, len(tiles)), "Enlarge all tiles" if many else ""
         every = Later(of, tuple(jobs.values()), show, button, only_asked=many)
         near = tuple(job for numbers, job in jobs.items() if any(meet(tiles[number], part) for number in numbers))
         yield Later(of, near, lambda _: [every], only_asked=True) if many else every

@@ -17,14 +17,15 @@ LEAST_SIDE = 11  # pixels of the window of SSIM
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """`qualities`: of "with", "mixture", "without" and "bicubic"; none where the truth is not known. `changed`: the
-    place that the reference changed most."""
+    """`qualities`: of "with", "mixture", "without" and "bicubic"; none where the truth is not known. `blurred`: the
+    place where bicubic interpolation is farthest from the true image, where that is not known from that without a
+    reference: whatever the reference is, it stays."""
 
     pair: Pair
     seen: "Seen"
     without: RGB
     qualities: "dict[str, Quality]"
-    changed: tuple[int, int]
+    blurred: tuple[int, int]
 
 
 def enlarger(of: Subject, source: str) -> "Enlarger":
@@ -50,4 +51,4 @@ def _results(of: Subject, pair: Pair) -> Results:
     qualities = {
         name: quality_of(pixels_of(rgb), pixels_of(pair.truth)) for name, rgb in (ways if known else {}).items()
     }
-    return Results(pair, seen, without, qualities, most_changed(seen.hard, without))
+    return Results(pair, seen, without, qualities, most_changed(pair.truth if known else without, seen.bicubic))

@@ -44,7 +44,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const reference = images.reference && fitted(x, y, widest, keyRows, keyColumns)
     return { small, own, truth, reference, height: Math.max(...[small, own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
-  const shareOfBar = () => state.bar ?? clamp((here()[1] + .5) / columns, .15, .85)
+  const shareOfBar = () => state.bar ?? .25
   const best = () => {
     const values = row(), taken = data.place[asked()]
     const order = [...values.keys()].sort((a, b) => (b === taken) - (a === taken) || values[b] - values[a]), chosen = []
@@ -79,7 +79,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     write(data.titles[0], own.x, own.y - TOP / 2 - 1, own.w * .4)
     write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
-    write(`Input, ${allRows} × ${allColumns}`, small.x, small.y - TOP / 2 - 1, small.side)
+    write(`Input, ${allColumns} × ${allRows}`, small.x, small.y - TOP / 2 - 1, small.side)
     shown('small', small)
     shown('own', own)
     if (data.over) {
