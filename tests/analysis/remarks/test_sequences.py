@@ -75,10 +75,10 @@ def test_memory_that_was_measured_on_one_side_only():
 
 def test_a_special_token_is_named_where_the_patch_looks_at_it_more():
     word = "november", 6, "the", 1, 4.8
-    assert sequences.of_both(1, 1, word, (5, 2, 26.6), {"[cls]": 117.0}).endswith(
+    assert sequences.of_both(1, 1, word, (5, 2, 26.6), {"cls": 117.0}).endswith(
         "the marked patch at [cls], 117.0 times, and among patches at row 5, column 2, 26.6 times."
     )
-    for special in ({}, {"[cls]": 20.0}):
+    for special in ({}, {"cls": 20.0}):
         said = sequences.of_both(1, 1, word, (5, 2, 26.6), special)
         assert said.endswith("the marked patch at row 5, column 2, 26.6 times.")
 

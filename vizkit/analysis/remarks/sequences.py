@@ -51,7 +51,7 @@ def of_both(
     query, place, key, at, times = word
     row, column, most = patch
     first = max(special, key=special.__getitem__, default="")
-    more = f"{first}, {special[first]:.1f} times, and among patches at " if first and special[first] > most else ""
+    more = f"[{first}], {special[first]:.1f} times, and among patches at " if first and special[first] > most else ""
     return (
         f"Layer {layer}, head {head}: word {place}, “{query}”, looks most at word {at}, “{key}”, {times:.1f} times an "
         f"equal share; the marked patch at {more}row {row}, column {column}, {most:.1f} times."
