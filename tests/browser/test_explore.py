@@ -499,3 +499,28 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     expect(add).to_be_in_viewport()
     go_to(page, "Report")
     expect(page.get_by_test_id("stMain").locator("iframe")).to_have_count(1, timeout=LONG_MS)
+
+
+@pytest.mark.product(first=0)
+def test_a_reload_that_would_empty_the_report_is_asked_about(page: Page, server: str):
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.goto(f"{server}/explore")
+    ready_view(page)
+    page.get_by_role("button", name="Save").first.click()
+    page.get_by_role("button", name="Add to report").first.click()
+    expect(page.get_by_text("Added: 1 figure")).to_be_visible()
+    still(page)
+    go_to(page, "Report")
+    figure = page.get_by_test_id("stMain").locator("iframe")
+    expect(figure).to_have_count(1, timeout=LONG_MS)
+    still(page)
+    page.reload()
+    expect(figure).to_have_count(1, timeout=LONG_MS)
+    still(page)
+    assert asked == [], "its own address keeps it"
+    go_to(page, "Explore")
+    ready_view(page)
+    page.get_by_role("button", name="Save").first.click()
+    page.reload()
+    assert asked == ["beforeunload"]

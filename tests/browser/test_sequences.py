@@ -93,8 +93,7 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
 def test_a_word_is_walked_through_a_layer(page: Page, server: str):
     open_view(page, server, "Step by step")
     canvas = page.locator(f"{MAIN} .strips")
-    expect(canvas).to_have_attribute("data-title", "Softmax")
-    canvas.get_by_role("button", name="Word", exact=True).click()
+    expect(canvas).to_have_attribute("data-title", "Word")
     for title in ("× √d + position", "Q, K, V", "Scores"):
         canvas.get_by_role("button", name="Next ▶").click()
         expect(canvas).to_have_attribute("data-title", title)
@@ -127,6 +126,15 @@ def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, serv
     expect(wrong).to_have_count(2)
     expect(wrong.first).to_contain_text("3 ≠ 0")
     expect(page.get_by_text("which is wrong: right is “1999-05-03”")).to_be_visible()
+
+
+@pytest.mark.product(first=0)
+def test_the_month_is_hidden_a_press_away_in_another_view(page: Page, server: str):
+    open_translate(page, server)
+    page.get_by_role("button", name="Challenge: hide the month from BERT").click()
+    expect(page).to_have_url(re.compile("sequences_view=Masks"))
+    expect(page.get_by_role("textbox", name="Text")).to_have_value("the 21st of November, 2026")
+    expect(page.locator(f"{MAIN} .predict")).to_contain_text("truly “november”")
 
 
 @pytest.mark.product(first=0)

@@ -22,6 +22,12 @@ def test_of_classifiers_it_is_the_accuracy():
     assert [box[:2] for box in boxes[2:]] == [("Best, epoch 1", "90.0 %"), ("Test", "87.5 %")]
 
 
+def test_the_speed_of_an_ended_run_is_the_median_as_in_the_table_of_runs():
+    lines = [PLAIN | {"images_per_s": speed} for speed in (48.0, 41.0, 35.0)]
+    assert ("Images a second", "41") in [box[:2] for box in numbers({}, lines, "done", {})]
+    assert ("Images a second", "9") in [box[:2] for box in numbers({"images_per_s": 9.0}, lines, "running", {})]
+
+
 @pytest.mark.parametrize(("name", "early", "late", "words", "title"), CASES)
 def test_other_tasks_have_their_own(name, early, late, words, title):
     lines = [PLAIN | {f"val_{name}": early}, LATER | {f"val_{name}": late}]

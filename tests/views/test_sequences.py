@@ -13,13 +13,14 @@ from vizkit.figure.sequences.arcs import WRONG
 from vizkit.models.sequences.opening import BUNDLED
 from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS, replaced
-from vizkit.views.blocks import Canvas, Said
+from vizkit.views.blocks import Canvas, Link, Said
 from vizkit.views.controls import ControlError, checked, controls
 from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER, trained_texts
 from vizkit.views.sequences.masks import Masks
 from vizkit.views.sequences.steps import StepByStep
 from vizkit.views.sequences.translate import WRONG_DAY, Translate, picks
 from vizkit.views.sequences.typed import truth_of, typed
+from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
@@ -72,14 +73,31 @@ def test_what_a_model_expects_stands_beside_what_the_text_has():
         (TRANSFORMER, "The Transformer writes “2026-11-21”, which is right."),
     ):
         first = next(block for block in StepByStep(text_model=model).show(nothing()) if isinstance(block, Said))
-        assert first.text == said
+        looks, rest = first.text.split(". ", 1)
+        assert rest == said
+        view = StepByStep(text_model=model, step=6)
+        shown = view.steps(*view.walked(nothing()))
+        softmax = next(step.say for step in shown if step.title == "Softmax")
+        assert looks.partition(": ")[2] in softmax, "the sentence above and that of the step are of the same weight"
+
+
+def test_the_challenge_hides_the_month_and_nothing_else():
+    def hidden(text: str) -> list[str]:
+        links = [each.view for each in Translate(text=text).show(nothing()) if isinstance(each, Link)]
+        views = [view for view in links if isinstance(view, Masks)]
+        canvases = [block for view in views for block in flat(view.show(nothing())) if isinstance(block, Canvas)]
+        return [each.data["line"][at] for each in canvases for at in each.data["hidden"]]
+
+    assert hidden("") == ["november"]
+    assert hidden("Thursday 3 May 1999") == ["may"], "not the longest word"
+    assert hidden("21.11.2026") == [], "in numbers alone a month is no word"
 
 
 def test_views_of_earlier_versions_open_what_replaces_them():
     assert replaced("words", {"text": "may", "kind": "digits"}) == ("word-steps", {"step": 1, "text": "may"})
     assert replaced("words-to-patches", {"text": "may", "layer": 2}) == (
         "word-steps",
-        {"beside": "a sentence and an image", "text": "may"},
+        {"beside": "a sentence and an image", "step": 6, "text": "may"},
     )
     view = StepByStep(step=1)
     assert "most like those of “nov”" in view.steps(*view.walked(nothing()))[0].say

@@ -16,7 +16,7 @@ from vizkit.views.view import View
 
 CSS = """:host { --st-primary-color: #4338ca; --st-text-color: #16182b; --st-background-color: #fff;
 --st-secondary-background-color: #f4f5fb; --st-border-color: #d9dcec; --st-font: system-ui, sans-serif;
---st-base-radius: .5rem; display: block; color-scheme: light dark }
+--st-base-radius: .5rem; --widest: 34rem; display: block; color-scheme: light dark }
 @media (prefers-color-scheme: dark) { :host { --st-primary-color: #818cf8; --st-text-color: #e8eaf6;
 --st-background-color: #0f1120; --st-secondary-background-color: #1a1d33; --st-border-color: #2d3152 } }
 .scrubber { max-width: 28rem; margin-bottom: 1.2em }

@@ -24,6 +24,7 @@ from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
 from vizkit.views import VIEWS, Entry
+from vizkit.views import entry as entry_of
 from vizkit.views.address import to_address
 from vizkit.views.blocks import (
     Answered,
@@ -258,7 +259,9 @@ def _link(to: Drawing, block: Link) -> None:
     if isinstance(block.view, str):
         go_on(block.words, VIEWS[block.view], key)
     else:
-        st.button(block.words, icon=":material/arrow_forward:", key=key, on_click=open_view, args=(block.view,))
+        told = {"icon": ":material/arrow_forward:", "key": key, "on_click": open_view, "args": (block.view,)}
+        if st.button(block.words, **told) and entry_of(block.view) != to.entry:
+            st.rerun()  # a fragment draws itself alone: another view is the page's
 
 
 def _to_report(to: Drawing, block: ToReport) -> None:

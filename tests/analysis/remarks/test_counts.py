@@ -193,8 +193,8 @@ def test_several_of_them_and_the_numbers_behind_the_words():
 @pytest.mark.parametrize(
     ("train", "validation", "images", "end"),
     [
-        (0.62, 0.60, (1078, 360), "which so few images do not tell apart."),  # standard error 3 points
-        (0.85, 0.87, (690, 190), "which so few images do not tell apart."),
+        (0.62, 0.60, (1078, 360), "neither stays ahead by more than chance."),  # standard error 3 points
+        (0.85, 0.87, (690, 190), "neither stays ahead by more than chance."),
         (0.62, 0.60, (100_000, 100_000), "holds less for others."),
         (0.62, 0.40, (1078, 360), "holds less for others."),
         (0.62, 0.90, (1078, 360), "validation images only after the epoch, as they are."),
@@ -202,4 +202,19 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     ],
 )
 def test_of_two_accuracies_none_is_called_better_within_two_standard_errors(train, validation, images, end):
-    assert evaluation.ahead([train], [validation], [], images).endswith(end)
+    assert evaluation.ahead([train] * 3, [validation] * 3, [], images).endswith(end)
+    noisy = evaluation.ahead([train] * 3, [validation, train, validation], [], images)
+    assert noisy.endswith("in training." if images is None else "neither stays ahead by more than chance.")
+    assert evaluation.ahead([train] * 2, [validation] * 2, [], images).endswith("of those in training."), "too early"
+
+
+def test_of_runs_that_differ_in_more_than_one_thing_the_best_gets_a_caution():
+    tests = {"CNN": (0.999, 2000), "ViT": (0.9, 2000)}
+    settings = ["model", "image size", "epochs", "teacher", "seed"]
+    assert "ViT with 90.0 %. The runs differ in model, image size, epochs and 2 more: any" in str(
+        evaluation.best_run(tests, settings)
+    )
+    for few in ([], ["model"]):
+        assert str(evaluation.best_run(tests, few)).endswith("ViT with 90.0 %.")
+    alike = {"CNN": (0.91, 200), "ViT": (0.9, 200)}
+    assert str(evaluation.best_run(alike, settings)).endswith("one seed."), "there is nothing to explain"

@@ -509,13 +509,13 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     evaluation.ahead: lambda: (
         evaluation.ahead([train] * count, [val] * count, harder, images)
         for train, val in product(SHARES, SHARES)
-        for count in (1, 8)
+        for count in (1, 3, 8)
         for harder in ((), ("are turned",), ("are turned", "are mixed", "lose a rectangle"))
         for images in (None, (8, 8), (10_000, 2000))
     ),
     evaluation.best_run: lambda: (
-        evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)})
-        for one, other in product(SHARES, SHARES)
+        evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)}, differ)
+        for one, other, differ in product(SHARES, SHARES, ((), LABELS[:2], LABELS * 2))
     ),
     evaluation.most_frequent_mistake: lambda: (
         evaluation.most_frequent_mistake(np.array([[right, wrong], [0, 5]]), LABELS[:2], LABELS[:2])
@@ -732,8 +732,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
     ),
     sequences.of_both: lambda: (
-        sequences.of_both(1, 2, ("ant", 3, "bee", 1, p), (1, 2, q)) for p, q in product(SHARES, SHARES)
+        sequences.of_both(1, 2, ("ant", 3, "bee", 1, p), (1, 2, q), special)
+        for p, q, special in product(SHARES, SHARES, ({}, {"cls": 2.0, "reg 1": 1.0}))
     ),
+    sequences.of_head: lambda: (sequences.of_head("decoder 1", 2, "ant", "bee", p) for p in SHARES),
     sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_alignment: lambda: (
         sequences.of_alignment({"year": {"hits": hits, "places": count}, "day": {"hits": 0, "places": other}})

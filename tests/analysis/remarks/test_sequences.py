@@ -31,19 +31,16 @@ def test_memory_inside_and_beyond_what_was_learned():
         "Transformer": [[1.0, 1.0, 1.0], [1.0, 1.0, 0.25], [1.0, 1.0, 1.0]],
     }
     assert sequences.of_ends(runs, (4, 8, 12), 8, "dots") == (
-        "At 8 dots, the most that was learned, the RNN gives 20 % right answers, the Transformer 100 %."
+        "At 8 dots, the most that was learned, the RNN gives 20 % right answers, the Transformer 100 %; at 12, beyond "
+        "it, the best gives 75 %."
     )
     learned, beyond = sequences.of_memory(runs, (4, 8, 12), 8, "dots")
-    assert learned == (
-        "From 4 to 8 dots, as learned, right answers fall: RNN from 90 % to 20 %; the others at 8: LSTM 70 % and "
-        "Transformer 100 %."
-    )
+    assert learned == "At 8 dots, as learned: RNN 20 %, LSTM 70 % and Transformer 100 %."
     assert beyond == (
-        "From 8 to 12 dots, beyond what was learned, right answers fall: RNN from 20 % to 10 % and Transformer from "
-        "100 % to 75 % (seeds 25 to 100 %); the other at 12: LSTM 68 %."
+        "At 12 dots, beyond what was learned: RNN 10 %, LSTM 68 % and Transformer 75 % (seeds 25 to 100 %)."
     )
     steady = sequences.of_memory({"LSTM": [[0.7, 0.7, 0.68]]}, (4, 8, 12), 12, "dots")
-    assert [said for said in steady] == ["From 4 to 12 dots, as learned, no network falls; all at 12: LSTM 68 %."]
+    assert steady == ["At 12 dots, as learned: LSTM 68 %."]
 
 
 def test_what_digits_look_at():
@@ -70,12 +67,20 @@ def test_half_exactly_is_kept_and_nothing_names_the_last_word():
 
 
 def test_memory_that_was_measured_on_one_side_only():
-    (beyond,) = sequences.of_memory({"RNN": [[1.0, 0.75]]}, (8, 12), 8, "dots")
-    assert beyond == ("From 8 to 12 dots, beyond what was learned, right answers fall: RNN from 100 % to 75 %.")
-    (least,) = sequences.of_memory({"RNN": [[0.05, 0.0]]}, (8, 12), 12, "dots")
-    assert least == "From 8 to 12 dots, as learned, right answers fall: RNN from 5 % to 0 %."
-    (never,) = sequences.of_memory({"RNN": [[1.0, 0.96]]}, (8, 12), 4, "dots")
-    assert never == "From 8 to 12 dots, beyond what was learned, no network falls; all at 12: RNN 96 %."
+    runs = {"RNN": [[1.0, 0.75]]}
+    assert sequences.of_memory(runs, (8, 12), 12, "dots") == ["At 12 dots, as learned: RNN 75 %."]
+    assert sequences.of_memory(runs, (8, 12), 4, "dots") == ["At 12 dots, beyond what was learned: RNN 75 %."]
+    assert sequences.of_ends(runs, (8, 12), 12, "dots").endswith("the RNN 75 %."), "nothing lies beyond"
+
+
+def test_a_special_token_is_named_where_the_patch_looks_at_it_more():
+    word = "november", 6, "the", 1, 4.8
+    assert sequences.of_both(1, 1, word, (5, 2, 26.6), {"cls": 117.0}).endswith(
+        "the marked patch at [cls], 117.0 times, and among patches at row 5, column 2, 26.6 times."
+    )
+    for special in ({}, {"cls": 20.0}):
+        said = sequences.of_both(1, 1, word, (5, 2, 26.6), special)
+        assert said.endswith("the marked patch at row 5, column 2, 26.6 times.")
 
 
 def test_an_answer_is_said_to_be_right_or_wrong_and_a_weekday_that_does_not_fit():

@@ -51,9 +51,11 @@ def test_the_sentence_names_the_largest_of_the_token_and_of_the_patch():
         key, (row, column) = int(words.argmax()), np.unravel_index(patches.argmax(), patches.shape)
         assert (
             f"Layer {number}, head {head}: word {token}, “{side[token - 1]}”, looks most at word {key + 1}, "
-            f"“{side[key]}”, {float(words.max()) * len(words):.1f}" in one.said
-        )
+            f"“{side[key]}”, {float(words.max()) * int((words > 0).sum()):.1f}" in one.said
+        ), "an equal share is among the words that are not masked"
         assert f"row {row + 1}, column {column + 1}, {patches.max() * (patches.size + 1):.1f} times" in one.said
+        more = 1 - patches.sum() > patches.max()
+        assert (f"[cls], {(1 - patches.sum()) * (patches.size + 1):.1f} times, and among patches" in one.said) == more
     assert not np.allclose(found["encoder 1"], found["encoder 2"])
     np.testing.assert_array_equal(found["encoder 2"], found["decoder 2"])
 

@@ -78,5 +78,5 @@ def test_a_word_of_the_canvas_becomes_the_token_and_a_step_stays_in_the_address(
 
 def test_a_link_beyond_the_last_step_opens_the_usual_one_and_the_last_word():
     (data,) = sent_to(opened("Step by step", step="99", steps_token="77"), "vizkit_strips")
-    assert data["at"] == 5
+    assert data["at"] == 0
     assert data["chosen"] == len(data["words"]) - 1

@@ -130,7 +130,7 @@ TELL = {
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }
-SILENT = {"vizkit_cut", "vizkit_copy_link", "vizkit_terms"}
+SILENT = {"vizkit_cut", "vizkit_copy_link", "vizkit_terms", "vizkit_unsaved"}
 ELSEWHERE = {
     "vizkit_contents",  # of a report: tests/ui/session/test_report_page.py
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py

@@ -10,6 +10,8 @@ from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
 from vizkit.percent import in_percent
 
 MOST_TIED = 3  # mistakes of one number that are named
+EPOCHS = 3  # in which one accuracy has to be ahead
+SETTINGS = 3  # that are named
 
 
 def most_frequent_mistake(
@@ -37,27 +39,28 @@ def most_frequent_mistake(
 def ahead(
     train: Sequence[float], validation: Sequence[float], harder: Sequence[str], images: tuple[int, int] | None
 ) -> str:
-    """Which of the two accuracies is ahead, 0 to 1 epoch by epoch, and why, where they are two standard errors apart.
-    `harder`: what is done to training images alone ("are turned"). `images`: how many there are to train on and to
-    validate, None where nobody knows."""
-    gap, first, last = validation[-1] - train[-1], percent(validation[-1]), percent(train[-1])
-    begin = f"After {counted(len(train), 'epoch')} {first} of the validation images are right and {last} of those in "
-    begin += "training"
-    if images is None:
+    """The two accuracies, 0 to 1 epoch by epoch, and which is ahead, where the same one was so by two standard errors
+    in each of the last `EPOCHS`: a single epoch may lie anywhere. `harder`: what is done to training images alone ("are
+    turned"). `images`: how many there are to train on and to validate, None where nobody knows."""
+    begin = f"After {counted(len(train), 'epoch')} {percent(validation[-1])} of the validation images are right and "
+    begin += f"{percent(train[-1])} of those in training"
+    if images is None or len(train) < EPOCHS:
         return f"{begin}."
-    shares = zip((train[-1], validation[-1]), images, strict=True)
-    if abs(gap) <= 2 * math.sqrt(sum(share * (1 - share) / count for share, count in shares)):
-        return f"{begin}, which so few images do not tell apart."
-    if gap <= 0:
-        return f"{begin}: what it has learned of its training images holds less for others."
+    recent = [*zip(train, validation, strict=True)][-EPOCHS:]
+    beyond = [2 * math.sqrt(sum(p * (1 - p) / n for p, n in zip(each, images, strict=True))) for each in recent]
+    gaps = [own - trained for trained, own in recent]
+    if all(gap < -chance for gap, chance in zip(gaps, beyond, strict=True)):
+        return f"{begin}, more in each of the last {EPOCHS} epochs: what it learns of them holds less for others."
+    if not all(gap > chance for gap, chance in zip(gaps, beyond, strict=True)):
+        return f"{begin}; over the last {EPOCHS} epochs neither stays ahead by more than chance."
     done = f" {joined(harder)} and" if harder else ""
     why = f"training images{done} are judged while the weights still change, validation images only after the epoch"
-    return f"{begin}. Validation is better because {why}, as they are."
+    return f"{begin}, fewer in each of the last {EPOCHS} epochs. A likely reason: {why}, as they are."
 
 
-def best_run(tests: Mapping[str, tuple[float, int]]) -> str | None:
+def best_run(tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = ()) -> str | None:
     """Of runs by name the share of test images that is right, 0 to 1, and how many there are: the best against the
-    next. None for less than two."""
+    next. `differ`: the settings in which they do. None for less than two runs."""
     if len(tests) < 2:
         return None
     (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
@@ -65,7 +68,11 @@ def best_run(tests: Mapping[str, tuple[float, int]]) -> str | None:
     words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images"
     if right - less <= half:
         return f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few images and one seed."
-    return f"{words}; then {second} with {100 * less:.1f} %."
+    words += f"; then {second} with {100 * less:.1f} %."
+    if len(differ) < 2:
+        return words
+    more = [f"{len(differ) - SETTINGS} more"] if len(differ) > SETTINGS else []
+    return f"{words} The runs differ in {joined([*differ[:SETTINGS], *more])}: any of these may be the reason."
 
 
 def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str:

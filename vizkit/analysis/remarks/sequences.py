@@ -33,13 +33,28 @@ def of_answer(
     return f"{answer}{right}.{day}"
 
 
-def of_both(layer: int, head: int, word: tuple[str, int, str, int, float], patch: tuple[int, int, float]) -> str:
+def of_head(layer: str, head: int, query: str, key: str, share: float) -> str:
+    """What a word looks at most in a head, 0 to 1."""
+    return f"{layer.capitalize()}, head {head}: “{query}” looks most at “{key}”, {percent(share)}."
+
+
+def of_both(
+    layer: int,
+    head: int,
+    word: tuple[str, int, str, int, float],
+    patch: tuple[int, int, float],
+    special: Mapping[str, float],
+) -> str:
     """In a head of both models: what a word, at which place from 1, looks at most, and the place (row, column) at which
-    the marked patch looks most; as multiples of an equal share."""
+    the marked patch looks most, behind the `special` token, by name, at which it looks more; as multiples of an equal
+    share."""
     query, place, key, at, times = word
+    row, column, most = patch
+    first = max(special, key=special.__getitem__, default="")
+    more = f"[{first}], {special[first]:.1f} times, and among patches at " if first and special[first] > most else ""
     return (
         f"Layer {layer}, head {head}: word {place}, “{query}”, looks most at word {at}, “{key}”, {times:.1f} times an "
-        f"equal share; the marked patch at row {patch[0]}, column {patch[1]}, {patch[2]:.1f} times."
+        f"equal share; the marked patch at {more}row {row}, column {column}, {most:.1f} times."
     )
 
 
@@ -97,36 +112,26 @@ def of_states(mean: float, words: Sequence[str]) -> str:
 
 def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> list[str]:
     """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
-    was trained with. Who falls up to there, and who beyond it; nothing where one of both was not measured."""
-    last = max((i for i, value in enumerate(at) if value <= learned), default=0)
-    said = []
-    for begin, end in ((0, last), (last, len(at) - 1)):
-        if begin == end:
-            continue
-        ends = {name: [[run[place] for run in every] for place in (begin, end)] for name, every in runs.items()}
-        means = {name: [sum(shares) / len(shares) for shares in both] for name, both in ends.items()}
-        falls = {
-            name: f"{name} from {_seeds(ends[name][0])} to {_seeds(ends[name][1])}"
-            for name, (first, then) in means.items()
-            if first - then >= FALL
-        }
-        kept = [f"{name} {_seeds(ends[name][1])}" for name in runs if name not in falls]
-        where = f"From {at[begin]} to {at[end]} {unit}, {'as learned' if end == last else 'beyond what was learned'}"
-        words = f"right answers fall: {joined([*falls.values()])}" if falls else "no network falls"
-        others = "all" if not falls else "the other" if len(kept) == 1 else "the others"
-        rest = f"; {others} at {at[end]}: {joined(kept)}" if kept else ""
-        said.append(f"{where}, {words}{rest}.")
+    was trained with. What each reaches there, and beyond it; nothing where one of both was not measured."""
+    last, said = max((i for i, value in enumerate(at) if value <= learned), default=-1), []
+    for i in sorted({last, len(at) - 1} - {-1}):
+        each = joined([f"{name} {_seeds([run[i] for run in seeds])}" for name, seeds in runs.items()])
+        said.append(f"At {at[i]} {unit}, {'as' if i == last else 'beyond what was'} learned: {each}.")
     return said
 
 
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
-    """As `of_memory`: which network is right least and which most often at the largest that was trained with."""
+    """As `of_memory`: which network is right least and which most often at the largest that was trained with, and what
+    is left beyond it."""
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
-    means = {name: sum(run[last] for run in every) / len(every) for name, every in runs.items()}
+    means, beyond = (
+        {name: sum(run[i] for run in every) / len(every) for name, every in runs.items()} for i in (last, len(at) - 1)
+    )
     least, most = (choose(means, key=means.__getitem__) for choose in (min, max))
+    limit = f"; at {at[-1]}, beyond it, the best gives {percent(max(beyond.values()))}" if at[-1] > learned else ""
     return (
         f"At {at[last]} {unit}, the most that was learned, the {least} gives {percent(means[least])} right answers, "
-        f"the {most} {percent(means[most])}."
+        f"the {most} {percent(means[most])}{limit}."
     )
 
 

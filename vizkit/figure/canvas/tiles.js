@@ -12,6 +12,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
   if (state.text !== data.values) { state.text = data.values; state.values = new Uint16Array(bytes(data.values).buffer) }
   state.scales = { plain: bytes(data.plain), signed: bytes(data.signed) }
   root.style.setProperty('--tile', data.tile_px + 'px')
+  root.toggleAttribute('data-large', data.maps.length === 1 && data.tile_px > 300)
   root.setAttribute('aria-label', data.label)
 
   // ---- the elements, kept from run to run so that nothing flickers ------------------------------------------------

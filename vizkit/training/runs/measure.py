@@ -30,6 +30,12 @@ def measure_of(lines: Sequence[Mapping[str, Any]]) -> Measure:
     return next((each for each in OTHERS if lines and all(f"val_{each.name}" in line for line in lines)), ACCURACY)
 
 
+def speed_of(lines: Sequence[Mapping[str, Any]]) -> float | None:
+    """Training images a second, median over the epochs; None before the first has ended."""
+    speeds = sorted(line["images_per_s"] for line in lines)
+    return speeds[len(speeds) // 2] if speeds else None
+
+
 def merit(line: Mapping[str, Any]) -> tuple[float, float]:
     """By which the best epoch is chosen; of texts, none of which is wholly right at first, then by single answers."""
     return line[f"val_{measure_of([line]).name}"], line.get("val_answers_right", 0.0)

@@ -109,7 +109,7 @@ def keep(item: "Item", inputs: Subject) -> None:
         said = f"A report has at most {MOST_ITEMS} figures: remove some first."
     else:
         kept[max(kept, default=0) + 1] = Entry(whole)
-        said = f"Added: {len(kept)} figure{'s' if len(kept) > 1 else ''} on the page Report. {KEPT}"
+        said = f"Added: {len(kept)} figure{'s' if len(kept) > 1 else ''} on the page Report, whose address keeps it."
     st.session_state[SAID] = said
 
 

@@ -10,7 +10,7 @@ from vizkit.analysis.remarks.evaluation import ahead
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.bin import throw_away
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
-from vizkit.training.runs.measure import best_of, measure_of
+from vizkit.training.runs.measure import best_of, measure_of, speed_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed, chosen, model_names
@@ -223,13 +223,14 @@ def numbers(
 ) -> list[tuple[str, str, str]]:
     """(label, value, help) of the boxes."""
     boxes = []
-    speed = status.get("images_per_s") if state == "running" else (metrics[-1]["images_per_s"] if metrics else None)
+    speed = status.get("images_per_s") if state == "running" else speed_of(metrics)
     if state == "running" and status.get("seconds_left") is not None:
         boxes.append(("Time left", in_words(status["seconds_left"]), "At the present speed, with validation."))
     elif metrics:
         boxes.append(("Time taken", in_words(sum(line["seconds"] for line in metrics)), "All epochs, with validation."))
     if speed:
-        boxes.append(("Images a second", f"{speed:,.0f}", "Training images that it learns from in a second."))
+        more = "Training images that it learns from: at present, or of one that has ended the median over its epochs."
+        boxes.append(("Images a second", f"{speed:,.0f}", more))
     if metrics:
         title = measure_of(metrics).title
         boxes.append(

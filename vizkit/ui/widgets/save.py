@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from vizkit.ui.canvas import Canvas
 from vizkit.ui.session import report
 from vizkit.views.subject import Subject
 
@@ -21,6 +23,8 @@ KINDS = (  # label, suffix, type
     ("Slides, one for each step (ZIP)", "zip", "application/zip"),
 )
 TYPES = {"html": "text/html", "npz": "application/zip", "csv": "text/csv", "png": "image/png"}
+UNSAVED = Canvas("vizkit_unsaved", "", "", Path(__file__).with_name("unsaved.js"))
+"""Loading a page anew begins a new session, without the report."""
 WIDTH = "saved_width_"  # begins the key of the one field that every Save has
 
 
@@ -35,6 +39,8 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
 
     if said := st.session_state.pop(report.SAID, ""):
         st.toast(said, icon=":material/check:")
+    if report.entries():
+        UNSAVED(f"unsaved_{key}", width="content")
     with st.popover("Save", icon=":material/download:"):
         item, width_mm = _figure(key, item, choices)
         st.button(

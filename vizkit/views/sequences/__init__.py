@@ -18,14 +18,16 @@ VIEWS = (
     ),
     Entry(
         "Step by step",
-        "One word through one layer, every number from its embedding to the answer; beside it a patch of an image.",
+        "One word through one layer, every number from its embedding to the answer; also beside a patch of an image.",
         "sequences.steps:StepByStep",
         "",
         name="word-steps",
         only=Only("beside", "steps_beside", BOTH, BOTH),
         formerly=(
             Former("Words", name="words", fields=TYPED, settings={"step": 1}),
-            Former("From words to patches", name="words-to-patches", fields=TYPED, settings={"beside": BOTH}),
+            Former(
+                "From words to patches", name="words-to-patches", fields=TYPED, settings={"beside": BOTH, "step": 6}
+            ),
         ),
     ),
     of_text(
@@ -37,7 +39,7 @@ VIEWS = (
     ),
     of_text(
         "Memory",
-        "What a recurrent network forgets on the way, and what attention keeps in reach.",
+        "What a recurrent network forgets on the way, and what attention keeps in reach, up to the lengths learned.",
         "sequences.memory:Memory",
         formerly=(
             Former(

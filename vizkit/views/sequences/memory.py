@@ -1,4 +1,4 @@
-"""Memory: what a recurrent network forgets on the way, and what attention keeps in reach."""
+"""Memory: what a recurrent network forgets on the way, and what attention keeps in reach, up to the lengths learned."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -60,7 +60,7 @@ def of_texts(view: Any) -> bool:
 
 
 class Memory(View):
-    """What a recurrent network forgets on the way, and what attention keeps in reach."""
+    """What a recurrent network forgets on the way, and what attention keeps in reach, up to the lengths learned."""
 
     part: Literal["Right by length", "Gradient", "Gates"] = choice("Show", PARTS, key="memory")
     task: Literal["copy", "reverse", "texts"] = choice(
@@ -117,7 +117,8 @@ class Memory(View):
         r"\begin{gathered} c_t = f_t \odot c_{t-1} + i_t \odot \tanh(\dots), \quad h_t = o_t \odot \tanh(c_t) \\ "
         r"\left\lVert \frac{\partial \log p(\text{answer})}{\partial x_t} \right\rVert, \quad "
         r"\frac{\partial h_n}{\partial h_t} = \prod_{k=t+1}^{n} \frac{\partial h_k}{\partial h_{k-1}} \end{gathered}",
-        "what larger networks or longer training would reach, or what a unit stands for.",
+        "why answers fail beyond the lengths learned, what larger networks or longer training would reach, or what a "
+        "unit stands for.",
         "Hochreiter & Schmidhuber 1997; Bengio et al. 1994; Gers et al. 2000; Graves et al. 2014; the runs: "
         "docs/memory.md",
     )

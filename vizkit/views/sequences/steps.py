@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from vizkit.analysis.remarks.sequences import of_both
+from vizkit.analysis.remarks.sequences import of_both, of_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, tolerance
 from vizkit.views.blocks import Blocks, Line, Link, Map, Numbers, Proof, Said, side_by_side
@@ -54,7 +54,7 @@ class StepByStep(View):
     layer: str = free_text("Layer", "", "Such as decoder 1; by default the first.", key="steps_layer", inside=True)
     token: int = number("Token", 1, 999, 6, "Of the words that stand above.", key="steps_token", inside=True)
     head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
-    step: int = number("Step", 1, count, 6, "Of that layer.", key="step", inside=True, follows=True)
+    step: int = number("Step", 1, count, 1, "Of that layer.", key="step", inside=True, follows=True)
 
     alone = True
     overlays = False
@@ -132,6 +132,8 @@ class StepByStep(View):
         }
         canvas = walked(steps, self.step, label, side, place, choices, tells)
         said = answered(read, all_of[2]) if read.model.translates else expected(read.model, walk, place, side)
+        looks = layer.attention.weights[head - 1, place].tolist()
+        most = max(range(len(looks)), key=looks.__getitem__)
         shares = np.zeros((0, 0))
         if self.beside == BOTH:
             number = index + 1 if index < len(walk.encoder) else index + 1 - len(walk.encoder)
@@ -144,17 +146,19 @@ class StepByStep(View):
                     rows, of.asked, f"Attention in layer {number}, head {head} of", "times an equal share", room=False
                 )
                 shares, special = rows.row_of(rows.query_id(of.asked))
-                looks = layer.attention.weights[head - 1, place].tolist()
-                most = max(range(len(looks)), key=looks.__getitem__)
                 row, column = np.unravel_index(shares.argmax(), shares.shape)
-                times = float(shares.max()) * (shares.size + len(special))
-                word = side[place], place + 1, side[most], most + 1, looks[most] * len(looks)
-                said = of_both(number, head, word, (int(row) + 1, int(column) + 1, times))
+                count = shares.size + len(special)
+                best = int(row) + 1, int(column) + 1, float(shares.max()) * count
+                others = {name: share * count for name, share in special.items()}
+                times = looks[most] * int(layer.attention.allowed[place].sum())
+                word = side[place], place + 1, side[most], most + 1, times
+                said = of_both(number, head, word, best, others)
             yield Said(said)
             yield side_by_side(canvas, map, widths=(3, 2))
             yield Link("Patches: how an image is cut", "cut")
         else:
-            yield from (Said(said), canvas)
+            yield Said(f"{of_head(known[index], head, side[place], side[most], looks[most])} {said}")
+            yield canvas
         yield proof(walk)
         yield Numbers(lambda: arrays(steps) | {"patch_weights": shares})
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vizkit.analysis.remarks import sequences as remarks
+from vizkit.datasets.sequences import dates
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Line, Link, Numbers, Paper, Proof, Said, first_said
@@ -128,8 +129,11 @@ class Translate(View):
             )
         yield Line(facts(read.model))
         yield Proof(trace)
-        if read.model.data == "dates":
-            yield Link("Challenge: hide the month from BERT", Masks(mask="BERT", text=self.text))
+        months = [str(at) for at, word in enumerate(read.words) if word in (*dates.MONTHS, *dates.MONTHS_SHORT)]
+        if read.model.data == "dates" and months:  # in numbers alone a month is no word
+            hidden = read.telling(",".join(months))
+            behind = Masks(mask="BERT", text=self.text or dates.EXAMPLES[0], hidden=hidden)
+            yield Link("Challenge: hide the month from BERT", behind)
         yield Numbers(partial(arrays, source, written, trace, shares))
 
 

@@ -19,6 +19,7 @@ from vizkit.ui.session import report as session_report
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.uploads import UploadError, arrived, root, store, uploader, used
 from vizkit.ui.sidebar.inputs import AWAY, TYPES, samples
+from vizkit.ui.widgets.save import UNSAVED
 
 PARAMETER, TITLE = "report", "_report_title"
 LINKED, REFUSED = "_report_linked", "_report_refused"  # (the digest of a link, the report as it was then); a sentence
@@ -79,6 +80,8 @@ def offer() -> None:
             if settings().keep_pictures:
                 st.button("Keep for a link", icon=":material/link:", on_click=keep)
             st.caption(_handed_on())
+        if PARAMETER not in st.query_params:
+            UNSAVED("unsaved", width="content")
     words = "A replay.json, as the folder of a report has one, and images of one's own that it shows. They are added."
     uploader("Open a report", ["json", *TYPES], "report_files", words, most_mib=MAX_BYTES >> 20, on_change=receive)
 

@@ -59,7 +59,9 @@ def view(page: Page) -> None:
                 for name, result in results.items()
                 if {"test_accuracy", "test_images"} <= result.keys()
             }
-            remark(best_run(tests))
+            recipes = {name: recipe for name, run in shown.items() if (recipe := runs_table.recipe_of(run))}
+            differ = [runs_table.title_of(field) for field in runs_table.unequal(recipes)]
+            remark(best_run(tests, [f"{words[:1].lower()}{words[1:]}" for words in differ]))
             run_curves.of_runs(shown, places, axes)
         else:
             st.info("Tick runs in the table below to see their curves.", icon=":material/check_box:")

@@ -12,6 +12,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
+from vizkit.training.runs.measure import speed_of
 from vizkit.ui.canvas import hear
 from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
@@ -69,7 +70,6 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
     metrics, result = run.metrics(), run.read("result.json")
     recipe = recipe_of(run)
     state = "bundled" if name.startswith("bundled:") else jobs().state(run)
-    speeds = sorted(line["images_per_s"] for line in metrics)
     return {
         "Run": title(name),
         "State": STATES.get(state, state),
@@ -77,7 +77,7 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
         "Epochs": f"{len(metrics)} of {recipe.epochs}" if recipe else str(len(metrics)),
         "Best val": max((line["val_accuracy"] for line in metrics), default=None),
         "Test": result.get("test_accuracy"),
-        "Images/s": speeds[len(speeds) // 2] if speeds else None,
+        "Images/s": speed_of(metrics),
         "Minutes": sum(line["seconds"] for line in metrics) / 60 if metrics else None,
     }
 
@@ -89,6 +89,11 @@ def recipe_of(run: RunFolder) -> Recipe | None:
         return None
 
 
+def unequal(recipes: dict[str, Recipe]) -> dict[str, list[Any]]:
+    """Field → its value in every recipe, of those in which they differ."""
+    return {field: values for field, values in differing(recipes).items() if field != "licence"}
+
+
 def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
     """A column for each field in which the recipes of the shown runs differ, and no other."""
     import pandas as pd
@@ -96,7 +101,7 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
     recipes = {name: recipe for name, run in runs.items() if (recipe := recipe_of(run))}
     if len(recipes) < 2:
         return
-    columns = {field: values for field, values in differing(recipes).items() if field != "licence"}
+    columns = unequal(recipes)
     st.markdown("**What differs** between the shown runs")
     if not columns:
         st.caption("Nothing: they follow the same recipe.")
