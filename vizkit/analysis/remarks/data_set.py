@@ -115,18 +115,25 @@ def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
 CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 
+BESIDE = {"top": "above", "bottom": "below", "left": "left of", "right": "right of"}
+
 Effect = Literal["falls", "rises", ""]
 
 
 def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
-    """Where the middle of a place lies, in thirds: "in the top left corner", "at the right edge", "in the middle"."""
-    rows, columns = np.nonzero(place)
-    down, across = ((np.mean(at) + 0.5) / side for at, side in zip((rows, columns), place.shape, strict=True))
-    vertical = "top" if down < 1 / 3 else "bottom" if down > 2 / 3 else ""
-    horizontal = "left" if across < 1 / 3 else "right" if across > 2 / 3 else ""
-    if vertical and horizontal:
-        return f"in the {vertical} {horizontal} corner"
-    return f"at the {vertical or horizontal} edge" if vertical or horizontal else "in the middle"
+    """Where the middle of a place lies, in thirds: "in the middle", "right of the middle"; of one that reaches the
+    outer eighth there "at the right edge", "in the top left corner"."""
+    named, outer = list[str](), True
+    for at, side, ends in zip(np.nonzero(place), place.shape, (("top", "bottom"), ("left", "right")), strict=True):
+        middle = (np.mean(at) + 0.5) / side
+        if abs(middle - 0.5) > 1 / 6:
+            named.append(ends[int(middle > 0.5)])
+            outer &= min(at.min(), side - 1 - at.max()) < side / 8
+    if not named:
+        return "in the middle"
+    if not outer:
+        return f"{' and '.join(BESIDE[end] for end in named)} the middle"
+    return f"in the {named[0]} {named[1]} corner" if len(named) > 1 else f"at the {named[0]} edge"
 
 
 def shortcut(
