@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool
 
+from vizkit.analysis.comparison.holm import holm
 from vizkit.evaluation.measures import Interval, mean_interval
 
 ALPHA = 0.05
@@ -91,16 +92,6 @@ def mcnemar(only_a: int, only_b: int) -> float:
     from scipy.stats import binomtest
 
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: p times the number of pairs not yet decided, never falling, at most 1."""
-    values = np.asarray(p)
-    order = np.argsort(values)
-    stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
-    corrected = np.empty(len(values))
-    corrected[order] = np.minimum(stepped, 1.0)
-    return corrected.tolist()
 
 
 def _chance(p: float) -> str:

@@ -387,10 +387,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     data_size.lead: lambda: (
         data_size.lead(images, "CNN", "MLP", p, gain) for images, p, gain in product((300, 12_000), SHARES, estimates())
     ),
-    data_size.hunger: lambda: (
-        data_size.hunger("ViT", 12_000, p, dict.fromkeys(LABELS[:count], 1))
-        for p, count in product(SHARES, (0, 1, 2, 3))
-    ),
     data_size.helps: lambda: (
         data_size.helps("hard teacher", {300: one, 1_000: other}) for one, other in product(estimates(), estimates())
     ),
