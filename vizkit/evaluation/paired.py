@@ -37,11 +37,15 @@ class Pair:
         return self.corrected < ALPHA
 
     @property
+    def chance(self) -> str:
+        return _chance(self.corrected)
+
+    @property
     def sentence(self) -> str:
         """What may be said of the two, in plain words."""
         points = [100 * value for value in (self.difference.value, self.difference.low, self.difference.high)]
         alone = f"alone right on {self.only_a:,} and {self.only_b:,} of {self.images:,} images"
-        holm = f", after Holm for {self.pairs} pairs {_chance(self.corrected)}" if self.pairs > 1 else ""
+        holm = f", after Holm for {self.pairs} pairs {self.chance}" if self.pairs > 1 else ""
         facts = (
             f"{points[0]:+.1f} percentage points (95 % interval {points[1]:+.1f} to {points[2]:+.1f}); {alone}; "
             f"exact McNemar {_chance(self.p)}{holm}."

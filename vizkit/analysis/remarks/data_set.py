@@ -19,12 +19,17 @@ def on_the_map(
     by: str,
     *,
     classifies: bool = True,
+    learned: tuple[int, int] = (0, 0),
 ) -> str:
     """What `model` makes of them: `right` of the `known` images whose label it has, where it `classifies` at all, by
     what they show where a wrong label was `planted`. `purity`: the share of an image's nearest on the map with its
-    label, and by `chance`, 0 to 1. `by`: by what images lie near, "features"."""
+    label, and by `chance`, 0 to 1. `by`: by what images lie near, "features". `learned`: of those that it was trained
+    on how many are right, and how many there are."""
     none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
     begin = f"{model} is right on {of_all(right, known, 'image')}" if known else none
+    if known and learned[1]:
+        new = f"{right - learned[0]:,} of {known - learned[1]:,} new ones"
+        begin += f": {learned[0]:,} of {learned[1]:,} that it was trained on and {new}"
     begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
     near = f"on the map, by {by}, {percent(purity)} of the images nearest to one have its label"
     if purity <= 1.5 * chance:
@@ -46,7 +51,9 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     kinds = [f"{name}: {count}" for name, count in counts.items() if count]
     if not kinds:
         return f"Nothing in {counted(pictures, 'image')} looks wrong."
-    return f"{begun(of_all(suspect, pictures, 'image'))} should be looked at. {begun('; '.join(kinds))}."
+    reasons = sum(counts.values())
+    why = f", for {reasons:,} reasons" if reasons > suspect else ""
+    return f"{begun(of_all(suspect, pictures, 'image'))} should be looked at{why}. {begun('; '.join(kinds))}."
 
 
 def mended(labels: int, left_out: int) -> str:

@@ -88,10 +88,11 @@ class Cost(View):
     trained: str | None = choice(
         "Models",
         offered,
-        "The chosen ones, or a study: five models that differ in nothing but what is asked, on the same images; your "
-        "own runs of it come from the Train page.",
+        "The chosen ones, beside others of the same classes; or a study: five models that differ in nothing but what "
+        "is asked, on the same images; your own runs of it come from the Train page.",
         key="worth",
         listed=True,
+        words={CHOSEN: "the chosen ones and those beside them"},
     )
     against: Literal["multiply_adds", "parameters", "seconds", "answering_bytes"] = choice(
         "Against", tuple(AXES), words={name: words for name, (words, *_) in AXES.items()}, when=of_chosen
@@ -174,9 +175,9 @@ class Cost(View):
             measured = {name: times(each, self.batch) for name, each in found.items()}
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
             yield from self.panels(known, beside)
-            yield Table(tuple(rows(known)), "What every model takes", where(known))
+            yield Table(tuple(rows((*known, *beside))), "What every model takes", where(known))
             yield from self.papers.tabled()
-            yield Download("Table (CSV)", lambda: csv_rows(known).encode())
+            yield Download("Table (CSV)", lambda: csv_rows((*known, *beside)).encode())
 
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
         yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
