@@ -70,6 +70,7 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "licence": ("Licence", str),
     "source": ("Source", str),
 }
+DRAWN = ("right", "test", "parameters", "multiply_adds")
 COUNTED = ("model", "parameters", "multiply_adds")
 CHOSEN = "the chosen ones"
 
@@ -175,7 +176,9 @@ class Cost(View):
             measured = {name: times(each, self.batch) for name, each in found.items()}
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
             yield from self.panels(known, beside)
-            yield Table(tuple(rows((*known, *beside))), "What every model takes", where(known))
+            yield Table(tuple(rows(known)), "What every model takes", where(known))
+            if beside:
+                yield Table(tuple(map(row_of, beside)), "Those beside them in the figure")
             yield from self.papers.tabled()
             yield Download("Table (CSV)", lambda: csv_rows((*known, *beside)).encode())
 
@@ -333,6 +336,14 @@ def rows(every: Sequence[Facts]) -> Iterator[dict[str, str | None]]:
         if name == "right" or any(name in each for each in every):
             untested = "not tested" if name == "right" else None
             yield {"": title} | {each["model"]: write(each[name]) if name in each else untested for each in every}
+
+
+def row_of(each: Facts) -> dict[str, str]:
+    """What the figure shows of one that nobody chose."""
+    drawn = {title: (name, write) for name, (title, write) in QUANTITIES.items() if name in DRAWN}
+    return {"Beside them": each["model"]} | {
+        title: write(each[name]) if name in each else "not tested" for title, (name, write) in drawn.items()
+    }
 
 
 def where(every: Sequence[Facts]) -> str:

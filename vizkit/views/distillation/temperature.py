@@ -160,14 +160,12 @@ class Temperature(View):
         given = answers_of(of, names) if self.of_model(of) else {}
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
         yield Said(self.said(of, given, logits, names))
-        columns, dark = self.columns(given, logits, classes, axis), self.dark(logits, classes)
-        if found:
-            yield side_by_side(*columns)
-            yield side_by_side(dark, *pays(classes, found))
-        else:
-            yield side_by_side(*columns, dark)
+        columns, dark = [*self.columns(given, logits, classes, axis)], self.dark(logits, classes)
+        yield side_by_side(*columns, *([] if found else [dark]))
         if self.temperature != 1:
-            yield Line("Grey ticks beside bars of probabilities: the same at T = 1.")
+            yield Line("Grey ticks: the same at T = 1.")
+        if found:
+            yield side_by_side(dark, *pays(classes, found))
         if given:
             if not found:
                 yield Line(

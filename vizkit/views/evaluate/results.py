@@ -175,7 +175,7 @@ class Results(View):
         if runs:
             yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
         tested = {row.source for row in found.models}
-        others = [bundled.title(name) for name in of.chosen if name not in tested and not run_of(name)]
+        others = [bundled.title(name) for name in of.chosen if name not in tested and not name.startswith("run:")]
         if others:
             each = "it was" if len(others) == 1 else "they were"
             yield Line(f"Not here, as {each} not tested on these images: {joined(others)}.")
