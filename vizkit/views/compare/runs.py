@@ -1,6 +1,7 @@
 """Two runs of `vizkit explain` over the same pictures: how alike their maps are, and where they are least."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import numpy as np
 
