@@ -16,6 +16,7 @@ from torchmetrics.functional.classification import (
     multiclass_calibration_error,
 )
 
+from vizkit.analysis.comparison.holm import holm
 from vizkit.evaluation.measures import (
     BELOW_ONE,
     BINS,
@@ -30,7 +31,7 @@ from vizkit.evaluation.measures import (
     reliability,
     share_interval,
 )
-from vizkit.evaluation.paired import Pair, compare, holm, mcnemar
+from vizkit.evaluation.paired import Pair, compare, mcnemar
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -22,9 +23,10 @@ from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
 from vizkit.traces import NotApplicable
 from vizkit.training.sequences.answers import TextAnswers, answered
 from vizkit.views import bundled, class_of, replaced
-from vizkit.views.blocks import Chart, Said, Table
+from vizkit.views.blocks import Chart, Line, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
+from vizkit.views.evaluate.measured import finding, pairs
 from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, judging, scene_set
 from vizkit.views.evaluate.results import Results, models, outcome
 from vizkit.views.sequences import texts
@@ -146,6 +148,24 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
 def test_what_stood_on_evaluate_opens_where_it_stands_now(name, given, now, settings):
     assert replaced(name, given) == (now, settings)
     class_of(now)(**settings)
+
+
+def test_every_pair_is_a_row_in_the_order_of_the_ranks():
+    found = outcome([], Results(evaluated="insects"))
+    assert finding(found, []).endswith(
+        "its confidence is 8.0 points from its accuracy on average, that of Gradual 0.9 (ECE)."
+    )
+    (table,) = pairs(found)
+    rank = [row.name for row in sorted(found.models, key=lambda row: -row.measures.accuracy.value)]
+    assert [(row["Model"], row["Against"]) for row in table.rows] == list(combinations(rank, 2))
+    assert [row["Better"] for row in table.rows].count("yes") == sum(pair.significant for pair in found.pairs)
+
+
+def test_a_model_of_the_sidebar_that_was_not_tested_is_named():
+    of = Subject(no_model, no_picture())
+    of.chosen = ["bundled:photographs_vit"]
+    lines = [block.text for block in Results().show(of) if isinstance(block, Line)]
+    assert "Not here, as it was not tested on these images: ViT · photographs." in lines
 
 
 def test_a_run_stands_among_the_models_of_its_test_images(tmp_path, monkeypatch):

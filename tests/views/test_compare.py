@@ -14,6 +14,7 @@ from tests.views.contract import texts
 from vizkit.analysis.comparison.average_map import average, strongest, times_equal
 from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
 from vizkit.analysis.remarks.answers import agreement
+from vizkit.analysis.remarks.remark import percent
 from vizkit.datasets import samples
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.heads import LIKENESS
@@ -23,8 +24,10 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Chart, Columns, Download, Grid, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
+from vizkit.views.compare.images import suggested
 from vizkit.views.compare.robustness import Robustness, answers
 from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of
+from vizkit.views.compare.similarity import kinds
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
 
@@ -200,6 +203,20 @@ def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
     assert [tile.places is None for tile, _ in half.maps[-1]] == [False, True]
 
 
+def test_beside_a_photograph_without_classes_stand_photographs(insects):
+    features = subject(FEATURES, "china")
+    assert suggested([features, insects[0]]) == ["china", "astronaut", "cat"]
+    assert suggested([features.pictured("mayfly nymph"), insects[0]])[1] in samples.INSECTS
+    assert suggested([insects[0].pictured("china"), features])[1] in samples.INSECTS
+
+
+def test_maps_of_two_runs_are_compared_where_there_are_folders(insects):
+    of = subject(FEATURES)
+    assert kinds([of]) == ["layers"]
+    of.folders = {"one": "/one"}
+    assert kinds([of]) == ["layers", "maps"]
+
+
 # ---- cost ------------------------------------------------------------------------------------------------------------
 @pytest.mark.product(first=0)
 def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
@@ -219,7 +236,10 @@ def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     assert (rows["Parameters"], rows["Licence"]) == ("1.24 M", "MIT licence")
     assert "ms (" in rows["Time, one image"]
     assert None not in rows.values()
-    (vit, _) = csv_of(blocks)
+    chosen, beside = of_kind(blocks, Table)[:2]
+    named = {*chosen.rows[0]} - {""} | {row["Beside them"] for row in beside.rows}
+    assert {*symbols} == named, "the tables are of all models in the picture"
+    vit, *_ = csv_of(blocks)
     assert float(vit["seconds"]) > 0
     assert vit["parameters"] == str(insects[0].loaded.parameters)
 
@@ -292,6 +312,11 @@ def test_mean_and_range_of_several_draws(insects):
     assert noise["mean"][-1] == pytest.approx(sum(drawn) / 5, rel=1e-4)
     kept = [line["answer"] == "mayfly nymph" for line in lines if line["strength"] != "0" and line["change"] == "noise"]
     assert len(kept) == 40
+    rows = {row[""]: row["bundled:insects_cnn"] for row in of_kind(blocks, Table)[0].rows}
+    draws = [sum(kept[at : at + 8]) / 8 for at in range(0, 40, 8)]
+    ends = f"({percent(min(draws))} to {percent(max(draws))})"
+    assert rows["Noise"] == f"{percent(sum(kept) / 40)} {ends}", "what the sentence counts is in the table"
+    assert rows["All changes"].partition(" (")[0] in of_kind(blocks, Said)[0].text
     assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))
 
 

@@ -88,7 +88,7 @@ def _teachers(study: Study) -> list[str]:
 
 def _sentences(study: Study) -> list[str]:
     said = [*findings(study), *(teacher_finding(*each) for each in teacher_gains(study).items())]
-    return ["", *(f"- {each}" for each in said)]
+    return ["", *(f"- {each}" for each in dict.fromkeys(said))]
 
 
 def _table(first: str, sizes: Iterable[int], rows: Mapping[str, Sequence[str]]) -> str:

@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool
 
+from vizkit.analysis.comparison.holm import holm
 from vizkit.evaluation.measures import Interval, mean_interval
 
 ALPHA = 0.05
@@ -36,11 +37,15 @@ class Pair:
         return self.corrected < ALPHA
 
     @property
+    def chance(self) -> str:
+        return _chance(self.corrected)
+
+    @property
     def sentence(self) -> str:
         """What may be said of the two, in plain words."""
         points = [100 * value for value in (self.difference.value, self.difference.low, self.difference.high)]
         alone = f"alone right on {self.only_a:,} and {self.only_b:,} of {self.images:,} images"
-        holm = f", after Holm for {self.pairs} pairs {_chance(self.corrected)}" if self.pairs > 1 else ""
+        holm = f", after Holm for {self.pairs} pairs {self.chance}" if self.pairs > 1 else ""
         facts = (
             f"{points[0]:+.1f} percentage points (95 % interval {points[1]:+.1f} to {points[2]:+.1f}); {alone}; "
             f"exact McNemar {_chance(self.p)}{holm}."
@@ -91,16 +96,6 @@ def mcnemar(only_a: int, only_b: int) -> float:
     from scipy.stats import binomtest
 
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down correction: p times the number of pairs not yet decided, never falling, at most 1."""
-    values = np.asarray(p)
-    order = np.argsort(values)
-    stepped = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
-    corrected = np.empty(len(values))
-    corrected[order] = np.minimum(stepped, 1.0)
-    return corrected.tolist()
 
 
 def _chance(p: float) -> str:

@@ -34,10 +34,10 @@ def flat(blocks: Iterable[Block]) -> Sequence[Block]:
 
 
 def with_caveat(blocks: Iterable[Block], words: str) -> Iterator[Block]:
-    """With these words at the end of the first sentence, also where that takes time."""
+    """With these words before the first sentence, also where that takes time."""
     for block in blocks:
         if words and isinstance(block, Said) and block.text:
-            yield Said(f"{block.text} {words}")
+            yield Said(f"{words} {block.text}")
             words = ""
         elif words and isinstance(block, Later):
             yield replace(block, show=lambda found, show=block.show, words=words: with_caveat(show(found), words))

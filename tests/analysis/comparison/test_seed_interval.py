@@ -52,3 +52,14 @@ def test_an_interval_differs_where_it_leaves_zero_out(mean: float, half: float, 
 def test_of_two_seeds_the_interval_is_wide():
     """s / √2 is 0.1, and Student's t with one degree of freedom 12.706."""
     assert accuracy({0: 0.7, 1: 0.9}, 10**12).half == pytest.approx(12.7062 * 0.1, rel=1e-4)
+
+
+def test_p_is_that_of_student():
+    """A paired t test, where the test images do not matter: equal to the reference."""
+    from scipy.stats import ttest_rel
+
+    first, second = {0: 0.6, 1: 0.7, 2: 0.83}, {0: 0.5, 1: 0.63, 2: 0.7}
+    found = difference(first, second, 10**12)
+    assert found is not None
+    assert found.p == pytest.approx(ttest_rel([*first.values()], [*second.values()]).pvalue, rel=1e-5)
+    assert accuracy({0: 1.0}, 100).p == 0

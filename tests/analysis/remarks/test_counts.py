@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from vizkit.analysis.attention.patches import cost
-from vizkit.analysis.remarks import compute, evaluation, maps, patches
+from vizkit.analysis.remarks import compute, data_set, evaluation, maps, patches
 from vizkit.analysis.trust.deletion import Erased
 from vizkit.heads import LIKENESS, SOFTMAX, Head
 
@@ -218,3 +218,23 @@ def test_of_runs_that_differ_in_more_than_one_thing_the_best_gets_a_caution():
         assert str(evaluation.best_run(tests, few)).endswith("ViT with 90.0 %.")
     alike = {"CNN": (0.91, 200), "ViT": (0.9, 200)}
     assert str(evaluation.best_run(alike, settings)).endswith("one seed."), "there is nothing to explain"
+
+
+def test_the_best_model_is_said_to_be_the_worst_calibrated():
+    said = "But CNN is the worst calibrated: its confidence is 8.0 points from its accuracy on average, that of ViT 1.1"
+    assert evaluation.worst_calibrated("CNN", {"CNN": 0.08, "ViT": 0.011, "Swin": 0.02}) == f"{said} (ECE)."
+    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01, "ViT": 0.02}) is None
+    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01}) is None
+
+
+def test_training_images_and_new_ones_are_told_apart():
+    said = data_set.on_the_map("ViT", 1318, 1437, 108, 0.9, 0.1, "features", learned=(1000, 1078))
+    assert said.startswith(
+        "ViT is right on 1,318 of 1,437 images: 1,000 of 1,078 that it was trained on and 318 of 359 new ones, 108 with"
+    )
+
+
+def test_an_image_may_be_suspect_for_two_reasons():
+    said = data_set.suspected(1437, 148, {"wrong labels": 123, "near copies": 20, "unlike all others": 6})
+    assert said.startswith("148 of 1,437 images should be looked at, for 149 reasons. Wrong labels: 123;")
+    assert "reasons" not in data_set.suspected(9, 3, {"wrong labels": 2, "near copies": 1})

@@ -1,7 +1,9 @@
 """The sentences on accuracy against training pictures, by hand."""
 
+import pytest
+
 from vizkit.analysis.comparison.seed_interval import Estimate
-from vizkit.analysis.remarks.data_size import helps, hunger, lead, signed
+from vizkit.analysis.remarks.data_size import helps, lead, shown, signed
 
 
 def test_who_leads_is_said_only_where_the_interval_leaves_zero_out():
@@ -17,29 +19,28 @@ def test_who_leads_is_said_only_where_the_interval_leaves_zero_out():
     )
 
 
-def test_hunger_names_those_that_need_fewer():
-    found = hunger("ViT", 12_000, 0.91, {"CNN": 300, "MLP": 1_000, "Swin": 12_000})
-    assert found is not None
-    assert found == (
-        "What the ViT reaches from 12,000 images (91 %) is less than what the CNN reaches from 300 "
-        "and the MLP from 1,000."
-    )
-    assert hunger("ViT", 12_000, 0.91, {"Swin": 12_000}) is None
-
-
 def test_where_a_teacher_helps_costs_and_changes_nothing():
     none, more, less = Estimate(0.01, 0.02, 3), Estimate(0.12, 0.04, 3), Estimate(-0.05, 0.01, 3)
     assert helps("hard teacher", {100: none, 300: more, 12_000: less}) == (
         "A hard teacher adds 12.0 points (95 % interval 8.0 to 16.0) with 300 images and costs 5.0 points (95 % "
-        "interval 4.0 to 6.0) with 12,000 images; with 100 no difference is shown."
+        "interval 4.0 to 6.0) with 12,000 images; with 100 no difference is shown (after Holm for 3 "
+        "comparisons, 3 runs of each)."
     )
     assert helps("hard teacher", {300: more}) == (
-        "A hard teacher adds 12.0 points (95 % interval 8.0 to 16.0) with 300 images."
+        "A hard teacher adds 12.0 points (95 % interval 8.0 to 16.0) with 300 images (by 3 runs of each)."
     )
     assert helps("hard teacher", {100: none, 300: Estimate(-0.02, 0.02, 3)}) == (
-        "A hard teacher is not shown to help or to harm: every 95 % interval holds zero, the largest difference with "
-        "300 images, −2.0 (−4.0 to +0.0) points."
+        "A hard teacher is not shown to help or to harm after Holm for 2 comparisons, 3 runs of each; the largest "
+        "difference is −2.0 points (95 % interval, not corrected, −4.0 to 0.0), with 300 images."
     )
+
+
+def test_one_of_five_tries_is_not_shown_by_its_own_interval():
+    none, one = Estimate(0.0, 0.02, 3), Estimate(0.09, 0.08, 3)
+    assert one.differs
+    assert one.p == pytest.approx(0.0274, abs=1e-4)  # times five is more than 5 %
+    assert shown({300: one}) == {300: one}
+    assert shown({100: none, 300: one, 1_000: none, 3_000: none, 12_000: none}) == {}
 
 
 def test_a_gain_of_one_seed_has_a_star():

@@ -402,10 +402,6 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     data_size.lead: lambda: (
         data_size.lead(images, "CNN", "MLP", p, gain) for images, p, gain in product((300, 12_000), SHARES, estimates())
     ),
-    data_size.hunger: lambda: (
-        data_size.hunger("ViT", 12_000, p, dict.fromkeys(LABELS[:count], 1))
-        for p, count in product(SHARES, (0, 1, 2, 3))
-    ),
     data_size.helps: lambda: (
         data_size.helps("hard teacher", {300: one, 1_000: other}) for one, other in product(estimates(), estimates())
     ),
@@ -462,7 +458,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for pair, right in product(product(LABELS[:2], LABELS[:2]), ("", *LABELS[:2]))
     ),
     data_set.on_the_map: lambda: (
-        data_set.on_the_map("ViT · digits", right, known, planted, purity, 0.08, "features")
+        data_set.on_the_map("ViT · digits", right, known, planted, purity, 0.08, "features", learned=(right, right))
         for known, planted in product((0, *COUNTS), (0, 1, 30))
         for right in {0, 1, known}
         for purity in SHARES
@@ -524,6 +520,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     evaluation.leader: lambda: (
         evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
+    ),
+    evaluation.worst_calibrated: lambda: (
+        evaluation.worst_calibrated("ant", {"ant": one, "bee": other}) for one, other in product(SHARES, SHARES)
     ),
     evaluation.placed: lambda: (
         evaluation.placed("mine", right, 359, LABELS[:better], LABELS[better : better + worse])

@@ -218,6 +218,9 @@ def test_the_place_on_the_pixels_and_its_control():
         ((4, 8), "at the right edge"),
         ((8, 4), "at the bottom edge"),
         ((4, 4), "in the middle"),
+        ((4, 6), "right of the middle"),
+        ((2, 2), "above and left of the middle"),
+        ((0, 6), "above and right of the middle"),
     ],
 )
 def test_places_in_words(cell, words):

@@ -34,9 +34,9 @@ def test_whose_answers_mean_nothing():
 
 def test_a_view_of_answers_says_so_in_its_first_sentence_and_no_other_view():
     strange = subject("insects_swin", "china")
-    assert first_of(content(SwitchedOff(), strange)).endswith(STRANGE)
+    assert first_of(content(SwitchedOff(), strange)).startswith(f"{strange.name} {STRANGE} ")
     assert STRANGE not in first_of(content(SwitchedOff(), subject("insects_swin", "mayfly nymph")))
-    assert first_of(content(Shift(), [strange])).endswith(STRANGE)  # which takes time
+    assert first_of(content(Shift(), [strange])).startswith(f"{strange.name} {STRANGE} ")  # which takes time
     assert STRANGE not in first_of(content(Window(), strange))
 
 

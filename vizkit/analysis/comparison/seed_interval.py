@@ -16,11 +16,12 @@ LEVEL = 0.975  # of Student's t, for 95 % in the middle
 @dataclass(frozen=True)
 class Estimate:
     """A share or a difference of shares, −1 to 1, ± `half` of its 95 % interval, from so many `seeds`; with one seed
-    the interval holds the test images' part alone."""
+    the interval holds the test images' part alone. `degrees`: of freedom, of Student's t."""
 
     mean: float
     half: float
     seeds: int
+    degrees: float = math.inf
 
     @property
     def low(self) -> float:
@@ -34,6 +35,15 @@ class Estimate:
     def differs(self) -> bool:
         """Whether the interval leaves zero out."""
         return self.low > 0 or self.high < 0
+
+    @property
+    def p(self) -> float:
+        """Two-sided, of no difference: below 0.05 where the interval leaves zero out."""
+        from scipy.special import stdtr, stdtrit
+
+        if not self.half:
+            return float(not self.mean)
+        return 2 * float(stdtr(self.degrees, -abs(self.mean) / self.half * stdtrit(self.degrees, LEVEL)))
 
 
 def accuracy(by_seed: Mapping[int, float], images: int) -> Estimate:
@@ -62,4 +72,4 @@ def _estimate(values: Sequence[float], of_test: float) -> Estimate:
     mean = sum(values) / count
     of_seeds = sum((value - mean) ** 2 for value in values) / (count - 1) / count if count > 1 else 0.0
     degrees = (of_seeds + of_test) ** 2 / (of_seeds**2 / (count - 1)) if of_seeds else math.inf
-    return Estimate(mean, float(stdtrit(degrees, LEVEL)) * math.sqrt(of_seeds + of_test), count)
+    return Estimate(mean, float(stdtrit(degrees, LEVEL)) * math.sqrt(of_seeds + of_test), count, degrees)

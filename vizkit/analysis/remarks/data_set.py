@@ -19,12 +19,17 @@ def on_the_map(
     by: str,
     *,
     classifies: bool = True,
+    learned: tuple[int, int] = (0, 0),
 ) -> str:
     """What `model` makes of them: `right` of the `known` images whose label it has, where it `classifies` at all, by
     what they show where a wrong label was `planted`. `purity`: the share of an image's nearest on the map with its
-    label, and by `chance`, 0 to 1. `by`: by what images lie near, "features"."""
+    label, and by `chance`, 0 to 1. `by`: by what images lie near, "features". `learned`: of those that it was trained
+    on how many are right, and how many there are."""
     none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
     begin = f"{model} is right on {of_all(right, known, 'image')}" if known else none
+    if known and learned[1]:
+        new = f"{right - learned[0]:,} of {known - learned[1]:,} new ones"
+        begin += f": {learned[0]:,} of {learned[1]:,} that it was trained on and {new}"
     begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
     near = f"on the map, by {by}, {percent(purity)} of the images nearest to one have its label"
     if purity <= 1.5 * chance:
@@ -46,7 +51,9 @@ def suspected(pictures: int, suspect: int, counts: Mapping[str, int]) -> str:
     kinds = [f"{name}: {count}" for name, count in counts.items() if count]
     if not kinds:
         return f"Nothing in {counted(pictures, 'image')} looks wrong."
-    return f"{begun(of_all(suspect, pictures, 'image'))} should be looked at. {begun('; '.join(kinds))}."
+    reasons = sum(counts.values())
+    why = f", for {reasons:,} reasons" if reasons > suspect else ""
+    return f"{begun(of_all(suspect, pictures, 'image'))} should be looked at{why}. {begun('; '.join(kinds))}."
 
 
 def mended(labels: int, left_out: int) -> str:
@@ -115,18 +122,25 @@ def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
 CLEAR = 8.0  # of a cluster's score, in deviations: objects that lie anywhere stay below it (docs/dataset.md)
 
+BESIDE = {"top": "above", "bottom": "below", "left": "left of", "right": "right of"}
+
 Effect = Literal["falls", "rises", ""]
 
 
 def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
-    """Where the middle of a place lies, in thirds: "in the top left corner", "at the right edge", "in the middle"."""
-    rows, columns = np.nonzero(place)
-    down, across = ((np.mean(at) + 0.5) / side for at, side in zip((rows, columns), place.shape, strict=True))
-    vertical = "top" if down < 1 / 3 else "bottom" if down > 2 / 3 else ""
-    horizontal = "left" if across < 1 / 3 else "right" if across > 2 / 3 else ""
-    if vertical and horizontal:
-        return f"in the {vertical} {horizontal} corner"
-    return f"at the {vertical or horizontal} edge" if vertical or horizontal else "in the middle"
+    """Where the middle of a place lies, in thirds: "in the middle", "right of the middle"; of one that reaches the
+    outer eighth there "at the right edge", "in the top left corner"."""
+    named, outer = list[str](), True
+    for at, side, ends in zip(np.nonzero(place), place.shape, (("top", "bottom"), ("left", "right")), strict=True):
+        middle = (np.mean(at) + 0.5) / side
+        if abs(middle - 0.5) > 1 / 6:
+            named.append(ends[int(middle > 0.5)])
+            outer &= min(at.min(), side - 1 - at.max()) < side / 8
+    if not named:
+        return "in the middle"
+    if not outer:
+        return f"{' and '.join(BESIDE[end] for end in named)} the middle"
+    return f"in the {named[0]} {named[1]} corner" if len(named) > 1 else f"at the {named[0]} edge"
 
 
 def shortcut(

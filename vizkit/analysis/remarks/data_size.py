@@ -3,8 +3,11 @@ zero out; where it holds zero, the runs do not tell the two apart, which is not 
 
 from collections.abc import Mapping
 
+from vizkit.analysis.comparison.holm import holm
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks.remark import begun, joined, percent
+
+ALPHA = 0.05
 
 
 def points(gain: Estimate, what: str = "") -> str:
@@ -36,37 +39,35 @@ def lead(images: int, best: str, second: str, reached: float, gain: Estimate) ->
     )
 
 
-def hunger(hungry: str, images: int, reached: float, needed: Mapping[str, int]) -> str | None:
-    """`needed`: of other methods the fewest images from which they are surely better than `hungry` is from `images`,
-    where it reaches an accuracy of 0 to 1; None where there is no other, or it needs as many."""
-    fewer = {name: count for name, count in needed.items() if count < images}
-    if not fewer:
-        return None
-    first, *rest = fewer.items()
-    others = [f"the {first[0]} reaches from {first[1]:,}", *(f"the {name} from {count:,}" for name, count in rest)]
-    return f"What the {hungry} reaches from {images:,} images ({percent(reached)}) is less than what {joined(others)}."
+def shown(gains: Mapping[int, Estimate]) -> dict[int, Estimate]:
+    """Those of several tries whose difference is more than chance: after Holm for all of them p is below 5 %."""
+    corrected = holm([gain.p for gain in gains.values()])
+    return {images: gain for (images, gain), p in zip(gains.items(), corrected, strict=True) if p < ALPHA}
 
 
 def helps(kind: str, gains: Mapping[int, Estimate]) -> str:
     """Whether a `kind` of teacher ("hard teacher that saw all images") helps, by the number of images of its student;
     `gains`, of at least one: accuracy above no teacher."""
-    verbs = {
-        verb: [f"{points(_size(gain), '95 % interval ')} with {images:,} images" for images, gain in sure]
-        for verb, sure in (
-            ("adds", [each for each in gains.items() if each[1].low > 0]),
-            ("costs", [each for each in gains.items() if each[1].high < 0]),
-        )
-        if sure
-    }
-    if not verbs:
+    sure, seeds = shown(gains), min(gain.seeds for gain in gains.values())
+    runs = f"{seeds} runs" if seeds > 1 else "one run"
+    test = f"after Holm for {len(gains)} comparisons, {runs} of each" if len(gains) > 1 else f"by {runs} of each"
+    if not sure:
         images, gain = max(gains.items(), key=lambda row: abs(row[1].mean))
-        return (
-            f"A {kind} is not shown to help or to harm: every 95 % interval holds zero, the largest difference with "
-            f"{images:,} images, {signed(gain).removesuffix(' *')} points."
-        )
-    rest = [f"{images:,}" for images, gain in gains.items() if not gain.differs]
+        largest = points(gain, f"95 % interval{', not corrected,' if len(gains) > 1 else ''} ")
+        which = "the largest difference" if len(gains) > 1 else "the difference"
+        return f"A {kind} is not shown to help or to harm {test}; {which} is {largest}, with {images:,} images."
+    verbs = {
+        verb: [
+            f"{points(_size(gain), '95 % interval ')} with {images:,} images"
+            for images, gain in sure.items()
+            if (gain.mean > 0) == (verb == "adds")
+        ]
+        for verb in ("adds", "costs")
+    }
+    said = joined([f"{verb} {joined(parts)}" for verb, parts in verbs.items() if parts])
+    rest = [f"{images:,}" for images in gains if images not in sure]
     unsure = f"; with {joined(rest)} no difference is shown" if rest else ""
-    return f"A {kind} {joined([f'{verb} {joined(sure)}' for verb, sure in verbs.items()])}{unsure}."
+    return f"A {kind} {said}{unsure} ({test})."
 
 
 def _size(gain: Estimate) -> Estimate:

@@ -96,6 +96,19 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     return f"{who} {share}; the paired test {test}."
 
 
+def worst_calibrated(first: str, ece: Mapping[str, float]) -> str | None:
+    """Of the model that is right most often, whose expected calibration error, 0 to 1, is the largest of all; None
+    where it is not."""
+    best = min(ece, key=lambda name: ece[name])
+    if len(ece) < 2 or ece[first] < max(ece.values()) or ece[first] == ece[best]:
+        return None
+    off, least = (f"{100 * ece[name]:.1f}" for name in (first, best))
+    return (
+        f"But {first} is the worst calibrated: its confidence is {off} points from its accuracy on average, that of "
+        f"{best} {least} (ECE)."
+    )
+
+
 def placed(name: str, right: int, images: int, better: Collection[str], worse: Collection[str]) -> str:
     """Of one model on how many of the `images` it is right, and the models that a paired test finds `better` than it
     and `worse`."""

@@ -1,4 +1,4 @@
-"""What the runs of `data_size` allow to say: who leads, how many pictures a ViT needs, where a teacher helps."""
+"""What the runs of `data_size` allow to say: who leads, and where a teacher helps."""
 
 from vizkit.analysis.comparison.seed_interval import Estimate
 from vizkit.analysis.remarks import data_size as remarks
@@ -13,9 +13,10 @@ TEACHERS = {
 
 
 def findings(study: Study) -> list[str]:
-    """Of the fewest and of the most pictures who leads, and the ViT's hunger."""
-    said = [*(lead(study, images) for images in dict.fromkeys((study.sizes[0], study.sizes[-1]))), hunger(study)]
-    return [each for each in said if each is not None]
+    """Of the fewest and of the most pictures who leads, and each teacher that changes anything."""
+    leads = [lead(study, images) for images in dict.fromkeys((study.sizes[0], study.sizes[-1]))]
+    taught = [teacher_finding(*each) for each in teacher_gains(study).items() if remarks.shown(several(each[1]))]
+    return [each for each in (*leads, *taught) if each is not None]
 
 
 def lead(study: Study, images: int) -> str | None:
@@ -28,21 +29,6 @@ def lead(study: Study, images: int) -> str | None:
     return remarks.lead(images, first.method, second.method, first.estimate.mean, gain)
 
 
-def hunger(study: Study) -> str | None:
-    """From how few pictures the others are surely better than the ViT from the most."""
-    vits = study.of("ViT")
-    if not vits:
-        return None
-    best = vits[-1]
-    needed = {
-        method: outcome.images
-        for method in UNTAUGHT
-        for outcome in reversed(study.of(method))
-        if (gain := outcome.above(best)) and gain.low > 0
-    }
-    return remarks.hunger("ViT", best.images, best.estimate.mean, needed)
-
-
 def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
     """Kind of teacher → number of pictures → how much more accurate a DeiT is than `study.control`, same seeds."""
     gains = {kind: study.gains(method) for method, kind in TEACHERS.items()}
@@ -50,7 +36,10 @@ def teacher_gains(study: Study) -> dict[str, dict[int, Estimate]]:
 
 
 def teacher_finding(kind: str, gained: dict[int, Estimate]) -> str:
-    """Of the gains that rest on several seeds, where there are such: one alone does not say how much another would
+    return remarks.helps(kind, several(gained))
+
+
+def several(gained: dict[int, Estimate]) -> dict[int, Estimate]:
+    """The gains that rest on several seeds, where there are such: one alone does not say how much another would
     change."""
-    several = {images: gain for images, gain in gained.items() if gain.seeds > 1}
-    return remarks.helps(kind, several or gained)
+    return {images: gain for images, gain in gained.items() if gain.seeds > 1} or gained

@@ -177,8 +177,8 @@ class Answers:
         for each in self.of:
             if each.loaded.head is LIKENESS:
                 yield (
-                    f"{each.name} gives {each.loaded.head.gives}: beside each image stand those whose embeddings are "
-                    "most like its own, with the cosine."
+                    f"{each.name} gives {each.loaded.head.gives}: beside each image stand those of this table whose "
+                    "embeddings are most like its own, with the cosine."
                 )
             elif not each.loaded.head.exclusive:
                 yield f"{each.name} gives {each.loaded.head.gives}: shown beside the others, not compared."

@@ -70,6 +70,7 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "licence": ("Licence", str),
     "source": ("Source", str),
 }
+DRAWN = ("right", "test", "parameters", "multiply_adds")
 COUNTED = ("model", "parameters", "multiply_adds")
 CHOSEN = "the chosen ones"
 
@@ -88,10 +89,11 @@ class Cost(View):
     trained: str | None = choice(
         "Models",
         offered,
-        "The chosen ones, or a study: five models that differ in nothing but what is asked, on the same images; your "
-        "own runs of it come from the Train page.",
+        "The chosen ones, beside others of the same classes; or a study: five models that differ in nothing but what "
+        "is asked, on the same images; your own runs of it come from the Train page.",
         key="worth",
         listed=True,
+        words={CHOSEN: "the chosen ones and those beside them"},
     )
     against: Literal["multiply_adds", "parameters", "seconds", "answering_bytes"] = choice(
         "Against", tuple(AXES), words={name: words for name, (words, *_) in AXES.items()}, when=of_chosen
@@ -175,8 +177,10 @@ class Cost(View):
             known = [{**each, **measured.get(each["model"], {})} for each in chosen]
             yield from self.panels(known, beside)
             yield Table(tuple(rows(known)), "What every model takes", where(known))
+            if beside:
+                yield Table(tuple(map(row_of, beside)), "Those beside them in the figure")
             yield from self.papers.tabled()
-            yield Download("Table (CSV)", lambda: csv_rows(known).encode())
+            yield Download("Table (CSV)", lambda: csv_rows((*known, *beside)).encode())
 
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
         yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
@@ -332,6 +336,14 @@ def rows(every: Sequence[Facts]) -> Iterator[dict[str, str | None]]:
         if name == "right" or any(name in each for each in every):
             untested = "not tested" if name == "right" else None
             yield {"": title} | {each["model"]: write(each[name]) if name in each else untested for each in every}
+
+
+def row_of(each: Facts) -> dict[str, str]:
+    """What the figure shows of one that nobody chose."""
+    drawn = {title: (name, write) for name, (title, write) in QUANTITIES.items() if name in DRAWN}
+    return {"Beside them": each["model"]} | {
+        title: write(each[name]) if name in each else "not tested" for title, (name, write) in drawn.items()
+    }
 
 
 def where(every: Sequence[Facts]) -> str:

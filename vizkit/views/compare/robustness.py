@@ -13,6 +13,7 @@ from torch import Tensor
 
 from vizkit.analysis.comparison.perturbation import CELLS, LEVELS, PERTURBATIONS, Perturbation, perturbed
 from vizkit.analysis.remarks.answers import stayed_alike, withstood
+from vizkit.analysis.remarks.remark import percent
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.figure.palette import CLASSES
 from vizkit.image import RGB, data_url, prepare_all
@@ -215,14 +216,22 @@ class Withstood:
             [" · ".join(map(label, head.answers(each))) or "nothing" for each in draw] for draw in self.logits[kind]
         ]
 
-    def kept(self, kind: str) -> float:
+    def kept(self, kind: str) -> Float[np.ndarray, " draw"]:
         """In how many of the changed images the answer stays, 0 to 1; of a likeness, how much of it does."""
         if not self.of.loaded.head.probable:
-            return float(self.shares(kind)[:, 1:].mean())
-        return float(np.mean([each == draw[0] for draw in self.answers(kind) for each in draw[1:]]))
+            return self.shares(kind)[:, 1:].mean(1)
+        return np.array([np.mean([each == draw[0] for each in draw[1:]]) for draw in self.answers(kind)])
 
-    def text(self, share: float) -> str:
-        return self.of.loaded.head.text(share)
+    @property
+    def kept_of_all(self) -> Float[np.ndarray, " draw"]:
+        """The same, the mean over all kinds of change; where chance has no part every draw is the same."""
+        return np.mean(np.broadcast_arrays(*map(self.kept, PERTURBATIONS)), 0)
+
+    def text(self, kept: Float[np.ndarray, " draw"]) -> str:
+        """The mean, and of several draws the lowest and the highest."""
+        write = percent if self.of.loaded.head.probable else self.of.loaded.head.text
+        mean, low, high = (write(float(each)) for each in (kept.mean(), kept.min(), kept.max()))
+        return mean if len(kept) == 1 else f"{mean} ({low} to {high})"
 
     def sent(self, kind: str) -> dict[str, Any] | None:
         """As the script reads it, None until it is there; answers are those to the image that is drawn."""
@@ -244,7 +253,9 @@ def changed_pictures(rgb: RGB) -> dict[str, list[str]]:
 # ---- what is said and saved ------------------------------------------------------------------------------------------
 def said(there: Sequence[Withstood]) -> str:
     """Of the models that name something, and of those that are like themselves."""
-    kept = [(each, {kind.title: each.kept(name) for name, kind in PERTURBATIONS.items()}) for each in there]
+    kept = [
+        (each, {kind.title: float(each.kept(name).mean()) for name, kind in PERTURBATIONS.items()}) for each in there
+    ]
     naming = {each.of.name: kinds for each, kinds in kept if each.of.loaded.head.probable}
     alike = {each.of.name: kinds for each, kinds in kept if each.of.name not in naming}
     return " ".join([*([withstood(naming)] if naming else []), *([stayed_alike(alike)] if alike else [])])
@@ -255,21 +266,25 @@ def quantities(of: Sequence[Subject]) -> str:
 
 
 def below(there: Sequence[Withstood], draws: int) -> Blocks:
-    """The mean of every curve, and the numbers."""
+    """How much of every answer stays, and the numbers."""
     if draws > 1:
         yield Line(f"Band: from the lowest to the highest of {draws} draws; the image is the first of them.")
     columns = {
         each.of.name: {
             "Answer": each.of.loaded.label(each.target),
-            "Unchanged": each.text(float(each.shares("shift")[0, 0])),
-            **{kind.title: each.text(float(each.shares(name)[:, 1:].mean())) for name, kind in PERTURBATIONS.items()},
+            "Unchanged": each.of.loaded.head.text(float(each.shares("shift")[0, 0])),
+            "All changes": each.text(each.kept_of_all),
+            **{kind.title: each.text(each.kept(name)) for name, kind in PERTURBATIONS.items()},
         }
         for each in there
     }
     rows = tuple(
         {"": what} | {model: cells[what] for model, cells in columns.items()} for what in next(iter(columns.values()))
     )
-    words = f"Mean {quantities([each.of for each in there])} of the first answer over all strengths beyond 0."
+    kept = {True: "in how many of the changed images the answer stays", False: "their mean likeness to the image"}
+    asked = dict.fromkeys(each.of.loaded.head.probable for each in there)
+    words = f"Over all strengths beyond 0: {' or '.join(kept[each] for each in asked)}"
+    words += f"; in brackets the lowest and the highest of {draws} draws." if draws > 1 else "."
     yield Table(rows, words, words)
     yield Numbers(
         lambda: {f"{name}_{at}": each.shares(name) for at, each in enumerate(there, 1) for name in PERTURBATIONS}

@@ -44,6 +44,11 @@ def partners(of: Sequence[Subject]) -> list[str]:
     return [ITSELF, *(name for name in dict.fromkeys([*names, *_measured_with(own)]) if name != own)]
 
 
+def kinds(of: Sequence[Subject]) -> list[str]:
+    """Maps lie in folders: without any there are none to compare."""
+    return [LAYERS, MAPS] if not of or of[0].folders else [LAYERS]
+
+
 def of_maps(view: "LayerSimilarity") -> bool:
     return view.between == MAPS
 
@@ -53,8 +58,9 @@ class LayerSimilarity(View):
 
     between: Literal["layers", "maps"] = choice(
         "Similarity of",
-        (LAYERS, MAPS),
+        kinds,
         "Layers; or the maps of two folders that vizkit explain wrote, of the same images.",
+        default=LAYERS,
         words={MAPS: "maps of two runs"},
         key="similarity_of",
         runs=True,

@@ -21,6 +21,7 @@ from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, 
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import (
     AT_ONCE,
+    PLANTED,
     OfData,
     Progress,
     Step,
@@ -129,7 +130,9 @@ class Plane(OfData):
         planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.near(of)]
         known, right = int(found.known.sum()), int(found.right.sum())
         near = plane.purity, plane.chance, by
-        said = on_the_map(found.model, right, known, planted, *near, classifies=found.classifies)
+        trained = found.known & (found.splits == "train") & (self.data == PLANTED)
+        learned = int(found.right[trained].sum()), int(trained.sum())
+        said = on_the_map(found.model, right, known, planted, *near, classifies=found.classifies, learned=learned)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
         if probed is not None:

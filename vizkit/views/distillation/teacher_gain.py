@@ -224,7 +224,7 @@ def gain_table(study: Study) -> Blocks:
         {"Points above none": kind, **{f"{images:,} images": signed(gained.get(images)) for images in study.sizes}}
         for kind, gained in gains.items()
     ]
-    yield Table(tuple(rows), "Points above no teacher by number of images", "With 95 % intervals.")
+    yield Table(tuple(rows), "Points above no teacher by number of images", "With 95 % intervals, each for itself.")
 
 
 def published() -> Blocks:

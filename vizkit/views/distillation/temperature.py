@@ -160,12 +160,12 @@ class Temperature(View):
         given = answers_of(of, names) if self.of_model(of) else {}
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
         yield Said(self.said(of, given, logits, names))
-        columns, dark = self.columns(given, logits, classes, axis), self.dark(logits, classes)
+        columns, dark = [*self.columns(given, logits, classes, axis)], self.dark(logits, classes)
+        yield side_by_side(*columns, *([] if found else [dark]))
+        if self.temperature != 1:
+            yield Line("Grey ticks: the same at T = 1.")
         if found:
-            yield side_by_side(*columns)
             yield side_by_side(dark, *pays(classes, found))
-        else:
-            yield side_by_side(*columns, dark)
         if given:
             if not found:
                 yield Line(
@@ -249,10 +249,11 @@ class Temperature(View):
         count = len(others.names)
         top = 1.0 if self.temperature < 1 or self.log else min(1.0, reach(own.shares.tolist()))
         before, axis = own.shares[:count].tolist(), Axis(top, log=self.log, percent=not self.log)
+        left = axis.number(dark.left)
         return (
             Heading("Dark knowledge"),
             others.bars(dark.shares[:count].tolist(), DARK, before, axis),
-            Line(f"all others together {axis.number(dark.left)}, at T = 1 {axis.number(own.left)}"),
+            Line(f"The first choice is left out: {left} for all others, {axis.number(own.left)} at T = 1."),
         )
 
     def by_temperature(self, logits: Tensor, classes: Classes) -> object:
@@ -317,7 +318,7 @@ def pays(classes: Classes, found: Mapping[str, Tensor]) -> Iterator[tuple[Block,
     yield (
         Heading("Gradient"),
         classes.bars(scaled, "Gradient of the soft loss on every logit", plain, steep, "∂L / ∂z"),
-        Line("Training goes against it: to the left a logit rises."),
+        Line("Training goes against it: to the left a logit rises. Ticks: of KL alone."),
     )
 
 

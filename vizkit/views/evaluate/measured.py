@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed
+from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed, worst_calibrated
 from vizkit.analysis.remarks.remark import joined
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
@@ -37,7 +37,9 @@ def finding(found: Outcome, chosen: Sequence[str]) -> str:
         better, worse = [a for a, b in apart if b == own[0]], [b for a, b in apart if a == own[0]]
         return placed(own[0], right[own[0]], len(found.rows), better, worse)
     first = next(iter(right))
-    return leader(right, len(found.rows), {b for a, b in apart if a == first})
+    ece = {row.name: row.measures.ece for row in found.models}
+    said = leader(right, len(found.rows), {b for a, b in apart if a == first})
+    return " ".join(filter(None, (said, worst_calibrated(first, ece))))
 
 
 def accuracies(found: Outcome) -> Iterator[Block]:
@@ -120,6 +122,29 @@ def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[
     )
     if len(shown) > MOST_NUMBERED:
         yield Table(frequent(counts, found.labels), "The most frequent mistakes")
+
+
+def pairs(found: Outcome) -> Iterator[Block]:
+    """Every two of the models, in the order of their right answers."""
+    rank = {row.name: -row.measures.accuracy.value for row in found.models}
+    rows = tuple(
+        {
+            "Model": pair.a,
+            "Against": pair.b,
+            "Points more": f"{100 * value:.1f}",
+            "95 % interval": f"{100 * low:z.1f} to {100 * high:z.1f}".replace("-", "−"),
+            "Alone right": f"{pair.only_a:,} against {pair.only_b:,}",
+            "Chance": pair.chance,
+            "Better": "yes" if pair.significant else "not shown",
+        }
+        for pair in sorted(found.pairs, key=lambda pair: (rank[pair.a], rank[pair.b]))
+        for value, low, high in (ends(pair.difference),)
+    )
+    many = (
+        f", after Holm for {len(rows)} pairs; the interval is of a pair alone, not corrected" if len(rows) > 1 else ""
+    )
+    said = "Better: McNemar's exact test of the images that one alone has right gives a chance below 0.05"
+    yield Table(rows, "Which model is better than which", f"{said}{many}.")
 
 
 def frequent(counts: np.ndarray, labels: Sequence[str]) -> tuple[dict[str, str | int], ...]:

@@ -42,6 +42,7 @@ from vizkit.views.evaluate.measured import (
     finding,
     made,
     matrix,
+    pairs,
     row_of,
     smaller,
 )
@@ -173,6 +174,11 @@ class Results(View):
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
             yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
+        tested = {row.source for row in found.models}
+        others = [bundled.title(name) for name in of.chosen if name not in tested and not name.startswith("run:")]
+        if others:
+            each = "it was" if len(others) == 1 else "they were"
+            yield Line(f"Not here, as {each} not tested on these images: {joined(others)}.")
         yield side_by_side(
             (*accuracies(found), *matrix(found, model, ("label", "answer"))),
             self.pictures(of, found, model),
@@ -181,7 +187,7 @@ class Results(View):
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
         for note in filter(None, (*found.notes, smaller(found))):
             yield Line(note)
-        yield Folded("Which model is better than which", lambda: (Line(pair.sentence) for pair in found.pairs))
+        yield Folded("Which model is better than which", partial(pairs, found))
         yield Folded("Every model by itself", partial(self.each, of, found, model))
         yield Folded("Calibration", partial(calibration, found))
         yield Folded("How this was made", lambda: made(found, about(found)))
