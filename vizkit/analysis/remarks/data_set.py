@@ -135,7 +135,7 @@ def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
         middle = (np.mean(at) + 0.5) / side
         if abs(middle - 0.5) > 1 / 6:
             named.append(ends[int(middle > 0.5)])
-            outer &= min(at.min(), side - 1 - at.max()) < side / 8
+            outer &= min(at.min(), side - 1 - at.max()) <= side / 8
     if not named:
         return "in the middle"
     if not outer:
