@@ -62,20 +62,27 @@ def digest_of(rgb: RGB) -> str:
 def open_image(source: str | os.PathLike | bytes) -> RGB:
     """The pixels of a file, or of its bytes: 8-bit RGB, (height, width, 3), upright by its EXIF, 0 is black.
 
-    No side is above 2,048 pixels: larger images are made smaller. Raises `ImageError` with one sentence.
+    No side is above 2,048 pixels: larger images are made smaller. Raises `ImageError` with one sentence, which names a
+    file.
     """
-    if isinstance(source, bytes):
-        return read_picture(source).rgb
     try:
-        if not os.path.exists(source):
-            raise ImageError("There is no file at this path; give the path of an image.")
-        if not is_regular(source):
-            raise ImageError("This path leads to no file; give the path of an image.")
-        return read_picture(read_bytes(source, MAX_BYTES + 1)).rgb
-    except ImageError as error:  # in a loop over many files one wants to know which
+        return read_picture(source).rgb if isinstance(source, bytes) else read_image(source)
+    except ImageError as error:
+        if isinstance(source, bytes):
+            raise
         raise ImageError(f"{os.path.basename(source)[:60]!r}: {error}") from None
+
+
+def read_image(path: str | os.PathLike) -> RGB:
+    """The same of a file that whoever asks names himself."""
+    try:
+        if not os.path.exists(path):
+            raise ImageError("There is no file at this path; give the path of an image.")
+        if not is_regular(path):
+            raise ImageError("This path leads to no file; give the path of an image.")
+        return read_picture(read_bytes(path, MAX_BYTES + 1)).rgb
     except OSError:
-        raise ImageError(f"{os.path.basename(source)[:60]!r} cannot be read; check that you may open it.") from None
+        raise ImageError("The file cannot be read; check that you may open it.") from None
 
 
 @runtime_checkable

@@ -227,10 +227,12 @@ def test_small_maps_stand_in_rows_of_one_length(count, rows):
 
 
 def test_small_maps_say_their_ends_and_which_one_is_large():
-    same, own = page(tiles(3, 1)), page(tiles(2, tops=(0.4, 0.8)))
+    same, few = page(tiles(3, 1)), page(tiles(3, tops=(0.4, 0.8, 0.4)))
     assert {"0", "0.4", "one scale for all of them"} <= set(words_of(same))
-    assert {"0 to 0.4", "0 to 0.8"} <= set(words_of(own))
-    assert "one scale for all of them" not in words_of(own)
+    assert {"0", "0.4", "0.8", "number 0, number 2", "number 1"} <= set(words_of(few))
+    own = words_of(page(tiles(4, tops=(0.4, 0.8, 0.2, 0.6))))
+    assert {"0 to 0.4", "0 to 0.8", "0 to 0.2", "0 to 0.6"} <= set(own)
+    assert "one scale for all of them" not in [*own, *words_of(few)]
     (frame,) = (mark for mark in same.marks if isinstance(mark, Outline))
     second = [mark for mark in same.marks if isinstance(mark, Overlay)][1]
     assert (frame.x, frame.y, frame.width) == (second.x, second.y, second.width)

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from vizkit.datasets.image_set import SPLITS, DatasetError, ImageSet, Source, digest_of
 from vizkit.datasets.layout import Listing, list_folder, shown
 from vizkit.datasets.split_shares import divide
-from vizkit.image import RGB, open_image
+from vizkit.image import RGB, read_image
 
 RATIO = (0.7, 0.15, 0.15)  # train, val, test, where the folder itself has none
 Rows = dict[str, Int[np.ndarray, " _"]]
@@ -24,7 +24,7 @@ class Files(Source):
     paths: tuple[str, ...]  # relative to the root
 
     def picture(self, index: int) -> RGB:
-        return open_image(self.file(index))
+        return read_image(self.file(index))
 
     def place(self, index: int) -> str:
         return shown(self.paths[index])

@@ -12,6 +12,7 @@ from vizkit.views.detection.boxes import Boxes
 from vizkit.views.subject import Subject, no_model, no_picture
 
 PANELS = f"{MAIN} .panels"
+CROWDED = 9  # a scene in which boxes lie over one another
 
 
 def opened(page: Page, server: str, more: str = ""):
@@ -52,7 +53,7 @@ def test_pointing_at_a_place_shows_where_it_looks_without_the_server(page: Page,
 
 
 def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there(page: Page, server: str):
-    sent = next(each for each in Boxes().show(Subject(no_model, no_picture())) if isinstance(each, Canvas)).data
+    sent = next(each for each in Boxes(scene=CROWDED).show(Subject(no_model, no_picture())) if isinstance(each, Canvas)).data
     masks, _ = sent["panels"][0]["regions"]
     which = np.frombuffer(base64.b64decode(masks["values"]), np.uint8).reshape(masks["grid"])
     inner = np.pad(which, 2)  # two pixels from every border, so that a step of the mouse stays inside
@@ -68,7 +69,7 @@ def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there
     places = (((column + 0.5) / 160, (row + 0.5) / 160) for row, column in np.argwhere(inside & (which > 0)))
     owners = ((x, y, masks["ids"][which[int(y * 160), int(x * 160)] - 1]) for x, y in places)
     x, y, query = next(one for one in owners if one[2] not in (smallest(*one[:2]), sent["chosen"]))
-    panels = opened(page, server)
+    panels = opened(page, server, f"det_scene={CROWDED}")
     canvas = panels.locator("canvas").first
     box = box_of(canvas)
     canvas.hover(position={"x": x * box["width"], "y": y * box["height"]})

@@ -22,7 +22,7 @@ from vizkit.datasets.image_set import SPLITS, DatasetError, digest_of
 from vizkit.datasets.layout import File, Folder, shown
 from vizkit.datasets.pairs.drawn import RGB, SIDE, Pair, halved, posing, shrunk
 from vizkit.datasets.split_shares import divide
-from vizkit.image import ImageError, open_image
+from vizkit.image import ImageError, read_image
 
 LEVELS, SHARES = ("same", "other", "shuffled", "noise"), (0.5, 0.28, 0.11, 0.11)
 SQUARE = 2 * SIDE
@@ -147,6 +147,6 @@ def _paired(files: list[File]) -> list[tuple[File, File | None]]:
 def _opened(path: str) -> RGB:
     """Squares of one picture are asked for one after another."""
     try:
-        return open_image(path)
+        return read_image(path)
     except ImageError as error:
         raise DatasetError(f"{shown(os.path.basename(path))} cannot be used: {error}") from None

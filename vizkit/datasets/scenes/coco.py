@@ -21,7 +21,7 @@ from jaxtyping import Bool, UInt8
 
 from vizkit.datasets.image_set import SPLITS, DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
-from vizkit.image import ImageError, open_image
+from vizkit.image import ImageError, read_image
 
 FILE = "annotations.json"
 MOST_BYTES = 500_000_000
@@ -137,7 +137,7 @@ def _mask(runs: Sequence[int], size_hw: tuple[int, int]) -> Bool[np.ndarray, "he
 
 def _read(folder: Path, entry: Entry) -> Annotated:
     try:
-        picture = open_image(folder / entry.path)
+        picture = read_image(folder / entry.path)
     except ImageError as error:
         raise DatasetError(f"{entry.path}: {error}") from None
     height, width = picture.shape[:2]

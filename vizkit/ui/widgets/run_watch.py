@@ -79,7 +79,7 @@ def _choose_run(by_name: dict[str, RunFolder]) -> None:
     if st.session_state.get("run") in by_name:
         return
     at_work = jobs().active(runs_root())
-    wishes = (st.query_params.get("run", ""), at_work.name if at_work else "", next(iter(by_name)))
+    wishes = st.query_params.get("run", ""), at_work and at_work.name, *by_name
     st.session_state["run"] = next(name for name in wishes if name in by_name)
 
 
@@ -304,8 +304,7 @@ def messages() -> None:
 
 def card(run: RunFolder) -> None:
     """The story of a finished run in words."""
-    file = run.path / "card.md"
-    if file.is_file():
+    if (file := run.path / "card.md").is_file():
         with st.expander("Card", icon=":material/description:"):
             st.markdown(without_pictures(file.read_text(encoding="utf-8", errors="replace")))
 

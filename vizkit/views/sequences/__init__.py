@@ -24,7 +24,7 @@ VIEWS = (
         name="word-steps",
         only=Only("beside", "steps_beside", BOTH, BOTH),
         formerly=(
-            Former("Words", name="words", fields=TYPED, settings={"step": 1}),
+            Former("Words", name="words", fields=TYPED),
             Former(
                 "From words to patches", name="words-to-patches", fields=TYPED, settings={"beside": BOTH, "step": 6}
             ),
