@@ -104,7 +104,7 @@ def test_a_reference_is_named_by_its_path_in_a_notebook_and_by_no_link(tmp_path)
 def test_likeness_shows_what_was_measured():
     shown = vizkit.show("likeness", None, "sample:mayfly nymph")  # by its name of an earlier version
     said = [block.text for block in shown.view.show(shown.subjects[0]) if isinstance(block, Said)]
-    assert any("Over 500 images 1 of 6 references helps" in text for text in said)
+    assert any("Over 500 drawn scenes 1 of 6 references helps" in text for text in said)
     assert shown.view == Enlarge(levels=True)
 
 

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attribution.explaining import applicable, on_patches
+from vizkit.analysis.attribution.methods import METHODS, PREFERRED
 from vizkit.analysis.attribution.subject import cells_of
 from vizkit.analysis.comparison.average_map import times_equal
 from vizkit.analysis.trust.truth_score import seen_mask
@@ -28,7 +29,7 @@ from vizkit.work_folder import file_of
 from vizkit.writing import read_record, write_record
 
 IMAGES = 8
-METHODS = ("generic_relevance", "grad_cam")
+MAPS = PREFERRED[0], next(name for name, method in METHODS.items() if method.layered)
 """Of which the first that the network allows makes the maps of all its checkpoints."""
 INK = 127
 """A pixel of a digit is brighter, of 255."""
@@ -73,7 +74,7 @@ def watched(run: RunFolder, step: int) -> Watched:
     own = [image for image, _ in images]
     first = trace(loaded, own[0], target=int(images.targets[0]))
     allowed = applicable(first, model=False)
-    method = next((each for each in METHODS if each in allowed), None)
+    method = next((each for each in MAPS if each in allowed), None)
     if method is None:
         raise NotApplicable(f"{run.name} has no attention and no features in places, so no map of what it learned.")
     made = (_map(Question.of(loaded, rgb, target), method) for rgb, target in images)

@@ -324,6 +324,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for share, agreed in product(SHARES, SHARES)
         for scored in (None, {"TokenCut": 0.6, "LOST": 0.4}, {"TokenCut": 0.4, "LOST": 0.6, "k-means": 0.6})
     ),
+    evaluation.learned: lambda: (
+        evaluation.learned(steps, [right] * len(steps), 8, [share] * len(steps), called, 0.1)
+        for steps, right, share, called in product(([1], [1, 512]), (0, *COUNTS), (None, *SHARES), ("", "insect"))
+    ),
     features.of_labels: lambda: (
         features.of_labels(painted, things, images, on_insects)
         for painted, things in (({}, [0, 0]), ({0: 1}, [1, 1]), ({0: 1, 1: 2}, [1, 2, 2]))

@@ -53,7 +53,9 @@ def test_pointing_at_a_place_shows_where_it_looks_without_the_server(page: Page,
 
 
 def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there(page: Page, server: str):
-    sent = next(each for each in Boxes(scene=CROWDED).show(Subject(no_model, no_picture())) if isinstance(each, Canvas)).data
+    sent = next(
+        each for each in Boxes(scene=CROWDED).show(Subject(no_model, no_picture())) if isinstance(each, Canvas)
+    ).data
     masks, _ = sent["panels"][0]["regions"]
     which = np.frombuffer(base64.b64decode(masks["values"]), np.uint8).reshape(masks["grid"])
     inner = np.pad(which, 2)  # two pixels from every border, so that a step of the mouse stays inside

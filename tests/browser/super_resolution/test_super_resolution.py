@@ -30,8 +30,8 @@ def enlarged(root) -> tuple[float, float, float]:
 def test_a_click_finds_where_the_texture_comes_from_and_the_link_keeps_it(page: Page, server: str):
     canvas = opened(page, server)
     first = canvas.get_attribute("data-at")
-    left, top, _ = enlarged(canvas)
-    page.mouse.click(left + 60, top + 120)
+    left, top, width = enlarged(canvas)
+    page.mouse.click(left + 0.8 * width, top + 0.2 * width)
     expect(canvas).not_to_have_attribute("data-at", str(first))
     at, taken = canvas.get_attribute("data-at"), canvas.get_attribute("data-taken")
     expect(page).to_have_url(re.compile(r"sr_place=\d"))

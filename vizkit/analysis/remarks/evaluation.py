@@ -175,11 +175,11 @@ def learned(
     """Of a run between its first and its last checkpoint. `right`: how many of the `images` are right after each of the
     `steps`; `on_object`: the mean share of the map that lies on what is `called` so and covers `area` of the images;
     None where there is no map."""
-    said = f"Of {counted(images, 'test image')} {right[0] or 'none'} {'are' if right[0] > 1 else 'is'} right"
+    said = f"Of {counted(images, 'test image')} {right[0]} {'is' if right[0] == 1 else 'are'} right"
     said += f" after step {steps[0]:,}"
     if len(steps) == 1:
         return f"{said}."
-    said += f", {right[-1] or 'none'} after step {steps[-1]:,}"
+    said += f", {right[-1]} after step {steps[-1]:,}"
     before, after = on_object[0], on_object[-1]
     if not called or before is None or after is None:
         return f"{said}."
@@ -187,4 +187,4 @@ def learned(
     change = "stayed at" if shares[0] == shares[1] else "rose from" if after > before else "fell from"
     ends = shares[0] if shares[0] == shares[1] else f"{shares[0]} to {shares[1]}"
     covers = f"which covers {percent(area)} of the images"
-    return f"{said}; of what speaks for the true class the part on the {called}, {covers}, {change} {ends}."
+    return f"{said}; of what speaks for the right class the part on the {called}, {covers}, {change} {ends}."
