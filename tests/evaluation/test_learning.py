@@ -66,8 +66,8 @@ def test_the_recorded_run_has_its_checkpoints():
 def test_the_sentence_is_the_runs_own():
     said = learned([1, 990], [1, 6], 8, [0.4, 0.69], "digit", 0.35)
     assert said == (
-        "Of 8 test images 1 is right after step 1, 6 after step 990; of what speaks for the right class the part on the "
-        "digit, which covers 35 % of the images, rose from 40 % to 69 %."
+        "Of 8 test images 1 is right after step 1, 6 after step 990; of what speaks for the right class the part on "
+        "the digit, which covers 35 % of the images, rose from 40 % to 69 %."
     )
     assert learned([1, 4], [0, 8], 8, [0.5, 0.2], "insect", 0.1).endswith("fell from 50 % to 20 %.")
     assert learned([1, 4], [0, 0], 8, [None, None]) == "Of 8 test images 0 are right after step 1, 0 after step 4."

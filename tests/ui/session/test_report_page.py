@@ -29,7 +29,7 @@ def with_pictures() -> AppTest:
     for key in ("explore0", "explore1"):
         test.button(key=f"report_{key}").click().run()
     assert "Added: 2 figures" in test.toast[0].value
-    assert KEPT in test.toast[0].value
+    assert "on the page Report, whose address keeps it" in test.toast[0].value
     test.button(key="report_explore0").click().run()
     assert "in the report already" in test.toast[0].value
     return test.switch_page("pages/report.py").run()

@@ -39,8 +39,6 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
 
     if said := st.session_state.pop(report.SAID, ""):
         st.toast(said, icon=":material/check:")
-    if report.entries():
-        UNSAVED(f"unsaved_{key}", width="content")
     with st.popover("Save", icon=":material/download:"):
         item, width_mm = _figure(key, item, choices)
         st.button(
@@ -62,6 +60,8 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
             st.download_button(
                 label, make, f"{stem}_all.{suffix}", TYPES[suffix], key=f"all_{key}_{label}", on_click="ignore"
             )
+    if report.entries():  # behind what is open, which would close if it moved
+        UNSAVED(f"unsaved_{key}", width="content")
 
 
 def _figure(key: str, item: "Item", choices: Mapping[str, Sequence[str]]) -> "tuple[Item, int | None]":
