@@ -68,7 +68,7 @@ export default function ({ data, parentElement, setStateValue }) {
       if (patch >= 0 && ids.length && !data.paired) dim(pen, [x, y, w, h])
       else if (sheets) { pen.globalAlpha = data.cover; pen.drawImage(sheets[i], x, y, w, h); pen.globalAlpha = 1 }
     })
-    const stale = data.alone && state.clicks !== data.clicks ? ' The sentence above is of the patches painted at first.' : ''
+    const stale = labels && data.alone && state.clicks !== data.clicks ? ' The sentence above is of the patches painted at first.' : ''
     says.textContent = patch < 0 ? data.hint + stale : said(patch)
     root.dataset.shown = patch
     painted.forEach((thing, each) => frame(pen, boxOf(boxes, each), data.inks[thing - 1], 2, '#fff'))
