@@ -26,6 +26,7 @@ SHOWN = {  # views, by the page
     "attention": 2,
     "distillation": 3,
     "explore": 2,
+    "features": 2,
     "patches": 2,
     "positions": 3,
     "relevance": 2,
