@@ -3,6 +3,7 @@
 import itertools
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,8 +48,11 @@ side of that insect's box (PCK). “Best”: of the patches on which the joints 
 patch of the insect, or of the image, at random. Mirrored: the same joints in a mirror image, right within {limit:g} of
 its side; “stay”: matched with where they were before instead, as if left were right.
 
-| model | PCK | best | insect | anywhere | mirrored: PCK | mirrored: stay |
-|---|---|---|---|---|---|---|
+Part: of every patch of the first half of the insects the most similar patch of the other half lies on the same part of
+its insect (head, leg, …); “by chance”: a patch of any of those insects at random would.
+
+| model | PCK | best | insect | anywhere | mirrored: PCK | mirrored: stay | part | by chance |
+|---|---|---|---|---|---|---|---|---|
 """
 LABELS = """
 ## Labels from ten clicks: mean IoU of insect and ground
@@ -155,7 +159,30 @@ def of_joints(name: str, kept: list) -> str:
         close = (places[None] - true[:, None]).norm(dim=2) <= limit
         rates["anywhere"] += close.float().mean(1).tolist()
         rates["insect"] += close[:, on].float().mean(1).tolist() if on.any() else []
-    return f"| {name} | {' | '.join(f'{np.mean(each):.2f}' for each in rates.values())} |\n"
+    shares = [*map(np.mean, rates.values()), *of_parts(kept)]
+    return f"| {name} | {' | '.join(f'{share:.2f}' for share in shares)} |\n"
+
+
+def of_parts(kept: list) -> tuple[float, float]:
+    """How often the most similar patch of other insects lies on the same part, and how often a random one of a part
+    would. Patches of the ground have none and may be found too."""
+    vectors = [each[2].flatten(0, 1) for each in kept]
+    parts = [parts_on(drawn, tuple(own.shape[:2])) for drawn, _, own, _ in kept]
+    half = len(kept) // 2
+    asking, there = (torch.cat(some) for some in (parts[:half], parts[half:]))
+    found = most_alike(torch.cat(vectors[:half])[asking > 0], torch.cat(vectors[half:]), 1)[0][:, 0]
+    shares = torch.bincount(there[there > 0], minlength=int(asking.max()) + 1) / (there > 0).sum()
+    return float((there[found] == asking[asking > 0]).float().mean()), float(shares[asking[asking > 0]].mean())
+
+
+def parts_on(drawn: Any, grid: tuple[int, int]) -> torch.Tensor:
+    """The part that covers most of each patch of the insect, row by row; 0 elsewhere."""
+    box = 0.0, 0.0, float(SIDE_PX), float(SIDE_PX)
+    each = [
+        cover(torch.from_numpy(drawn.parts == part).float(), box, grid) for part in range(1, int(drawn.parts.max()) + 1)
+    ]
+    inside = cover(torch.from_numpy(drawn.insect).float(), box, grid) >= COVERED
+    return ((torch.stack(each).argmax(0) + 1) * inside).flatten()
 
 
 def labelled(name: str) -> str:
