@@ -94,7 +94,7 @@ def test_the_challenge_hides_the_month_and_nothing_else():
 
 
 def test_views_of_earlier_versions_open_what_replaces_them():
-    assert replaced("words", {"text": "may", "kind": "digits"}) == ("word-steps", {"step": 1, "text": "may"})
+    assert replaced("words", {"text": "may", "kind": "digits"}) == ("word-steps", {"text": "may"})
     assert replaced("words-to-patches", {"text": "may", "layer": 2}) == (
         "word-steps",
         {"beside": "a sentence and an image", "step": 6, "text": "may"},
