@@ -153,3 +153,11 @@ def test_a_run_without_them_or_with_damaged_ones_is_refused(written, photos, tmp
         pyarrow.parquet.write_table(changed, other / part.name)
         with pytest.raises(ValueError, match="are damaged"):
             PatchIndex.of(opened(other))
+
+
+def test_a_run_without_images_has_no_patches(written, tmp_path):
+    (part, *_) = written.glob("*.parquet")
+    (tmp_path / "_manifest.json").write_bytes((written / "_manifest.json").read_bytes())
+    pyarrow.parquet.write_table(pyarrow.parquet.read_table(part).slice(0, 0), tmp_path / part.name)
+    with pytest.raises(ValueError, match=r"No image .* has vectors"):
+        PatchIndex.of(opened(tmp_path)).patch("1.png", 0.5, 0.5)

@@ -93,7 +93,7 @@ class PatchIndex:
         except (ValueError, TypeError, KeyError, RecursionError):
             raise ValueError(f"The vectors of patches in {results.path} are damaged.") from None
         keys: list[str] = []
-        found: list[np.ndarray] = []
+        found = [np.zeros((0, *shape), np.float16)]  # of a run without images
         for batch in results.dataset.to_batches(["key", PATCH_FEATURES]):
             there = batch.filter(batch[PATCH_FEATURES].is_valid())
             keys += there["key"].to_pylist()
