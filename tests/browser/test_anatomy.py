@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, choose, click_at, fits, ready
+from tests.browser.steps import MAIN, box_of, choose, click_at, ready
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
@@ -149,22 +149,6 @@ def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, serv
     expect(page.get_by_text(f"Channel {channel}, row {row}, column {column}", exact=True)).to_be_visible()
     page.keyboard.press("ArrowUp")
     expect(page.get_by_text(f"Channel {channel}, row {row - 1}, column {column}", exact=True)).to_be_visible()
-
-
-CONVOLUTION = ("convolution", "convolution?convolution_view=Feature+maps", "convolution?convolution_view=Norms")
-
-
-KINDS = "positions?positions_view=What+positions+know&models=bundled:insects_swin"  # five options beside one another
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("address", ["patches", KINDS, "attention", *CONVOLUTION])
-def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
-    models = "" if address == KINDS else f"{'&' if '?' in address else '?'}{MODELS}"
-    phone.goto(f"{server}/{address}{models}")
-    ready(phone)
-    fits(phone)
-    expect(phone.locator("canvas:not([aria-label])")).to_have_count(0)
 
 
 @pytest.mark.product(first=0)

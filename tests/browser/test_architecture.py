@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, choose, click_at, fits, ready
+from tests.browser.steps import MAIN, choose, click_at, ready
 
 CANVAS = f"{MAIN} canvas[role='application']"
 
@@ -85,23 +85,3 @@ def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
     click(page, 0.01, 0.01)
     expect(own).to_have_count(4)
     expect(page.get_by_text("Products of attention by block").first).to_be_visible()
-
-
-@pytest.mark.product
-@pytest.mark.parametrize(
-    ("view", "model"),
-    [
-        ("Network", "bundled:digits_swin"),
-        ("Network", "bundled:insects_cnn"),
-        ("Network", "random:tnt_s_patch16_224"),
-        ("Coarser+tokens", "random:dual_scale_tiny"),
-        ("Coarser+tokens", "random:gradual_reduction_tiny"),
-    ],
-)
-def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str, model: str):
-    phone.goto(f"{server}/architecture?models={model}&image=flower&architecture_view={view}")
-    ready(phone)
-    expect(phone.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=120_000)
-    fits(phone)
-    own = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
-    expect(phone.locator(f"{own}:not([aria-label])")).to_have_count(0)

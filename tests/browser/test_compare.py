@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, choose, fits, ready
+from tests.browser.steps import MAIN, choose, ready
 
 MODELS = "models=bundled:insects_vit&models=bundled:insects_swin&models=bundled:insects_cnn"
 GRID = f"{MAIN} [class*='st-key-compare-maps_grid']"
@@ -92,12 +92,3 @@ def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     choose(page, "Cost")
     expect(page.get_by_text("Measured on: ")).to_be_visible(timeout=240_000)
     expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)  # the models here, and those of papers
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("view", ["Side by side", "Cost", "Robustness"])
-def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
-    phone.goto(f"{server}/compare?{MODELS}&image=flower&compare_view={view}")
-    ready(phone)
-    expect(phone.locator(STOP)).to_have_count(0, timeout=240_000)
-    fits(phone)

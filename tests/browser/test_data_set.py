@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import DESKTOP, watched
-from tests.browser.steps import LONG_MS, MAIN, box_of, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, box_of, ready
 from vizkit.figure.canvas.scripts import mounted
 from vizkit.figure.evaluation.points import by_kind, packed
 
@@ -96,16 +96,6 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
             expect(told.first).to_be_visible(timeout=LONG_MS)
         expect(page.locator(f"{POINTS} canvas.plane")).to_be_visible(timeout=LONG_MS)
         expect(other.locator(MAIN).get_by_text("a linear probe are right on")).to_be_visible(timeout=LONG_MS)
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("view", ["Map", "Suspects", "Shortcuts"])
-def test_it_fits_a_telephone(phone: Page, server: str, view: str):
-    phone.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits&data_set_view={view}")
-    expect(phone.locator(MAIN).get_by_text("images").first).to_be_visible(timeout=LONG_MS)
-    expect(phone.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=LONG_MS)
-    ready(phone)
-    fits(phone)
 
 
 @pytest.mark.product(first=0)

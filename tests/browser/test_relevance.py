@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, MAIN, box_of, click_at, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, box_of, click_at, ready
 
 COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
   WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) } }"""
@@ -90,16 +90,3 @@ def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page,
     page.mouse.click(box["x"] + 44 + (box["width"] - 58) / 2, box["y"] + 60)  # the middle of the axis
     expect(page.get_by_text("50 % of the places taken away")).to_be_visible(timeout=LONG_MS)
     ready(page)
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("address", ["rollout", "relevance", "relevance?relevance_view=Trust&trust_scores=ROAD"])
-def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
-    phone.goto(f"{server}/{address}{'&' if '?' in address else '?'}{MODELS}")
-    ready(phone)
-    expect(phone.locator(f"{MAIN} figure canvas").first).to_be_visible(timeout=60_000)
-    expect(phone.locator("[class*='st-key-stop_']")).to_have_count(0, timeout=LONG_MS)
-    fits(phone)
-    canvases = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
-    assert phone.locator(f"{canvases}[aria-label]").count() > 0
-    expect(phone.locator(f"{canvases}:not([aria-label])")).to_have_count(0)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, fits, go_to, ready
+from tests.browser.steps import MAIN, box_of, go_to, ready
 
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
 
@@ -93,11 +93,3 @@ def test_a_recorded_run_is_played(page: Page, server: str):
     expect(page).to_have_url(re.compile(f"run_epoch={count - 1}"))
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_text(f"After {count} epochs")).to_be_visible(timeout=60_000)
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("view", ["Start", "Watch", "Runs"])
-def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
-    phone.goto(f"{server}/train?models=bundled:digits_cnn&train_view={view}")
-    ready(phone)
-    fits(phone)

@@ -30,7 +30,7 @@ VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
     "vizkit_feature_maps": (["feature-maps"], [CNN, VIT, OTHER_DIGIT]),
     "vizkit_flow": (["flow"], [VIT, SWIN, CNN]),
     "vizkit_heads": (["walk-through", "explore"], [VIT, OTHER_DIGIT, SWIN]),
-    "vizkit_look": (["explore", "swin-stages", "rollout", "token-norms", "steer"], [VIT, OTHER_DIGIT, SWIN, INSECT]),
+    "vizkit_look": (["explore", "swin-stages", "rollout", "steer"], [VIT, OTHER_DIGIT, SWIN, INSECT]),
     "vizkit_matrix": (["walk-through"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_order": (["shuffle"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_panels": (["boxes", "queries"], [NO_MODEL]),

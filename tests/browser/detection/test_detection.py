@@ -6,7 +6,7 @@ import re
 import numpy as np
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, fits, ready
+from tests.browser.steps import MAIN, box_of, ready
 from vizkit.views.blocks import Canvas
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.subject import Subject, no_model, no_picture
@@ -84,8 +84,3 @@ def test_a_scene_of_the_strip_is_opened(page: Page, server: str):
     expect(page).to_have_url(re.compile("det_scene=4"))
     expect(page.locator(MAIN)).to_contain_text("Scene 4: no insect to find")
     expect(page.get_by_test_id("stException")).to_have_count(0)
-
-
-def test_it_fits_a_telephone(phone: Page, server: str):
-    opened(phone, server)
-    fits(phone)

@@ -101,14 +101,6 @@ def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
 
 
 @pytest.mark.product(first=0)
-def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str):
-    phone.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
-    expect(phone.locator(TABLE).first).to_be_visible(timeout=LONG_MS)  # of the test before
-    ready(phone)
-    fits(phone)
-
-
-@pytest.mark.product(first=0)
 def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/detection?detection_view=Many+scenes&eval_scenes_data=scenes&eval_scenes_images=12")

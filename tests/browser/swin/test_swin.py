@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 import vizkit
-from tests.browser.steps import MAIN, choose, click_at, fits, pick, ready
+from tests.browser.steps import MAIN, choose, click_at, pick, ready
 
 CANVAS = f"{MAIN} canvas[role='application']"
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
@@ -155,12 +155,3 @@ def test_what_is_switched_off_is_said(page: Page, server: str):
     expect(page.get_by_text("instead of 10 of 12 images of known class")).to_be_visible()
     page.locator(".st-key-swin_off").get_by_text("shift", exact=True).click()
     expect(page.get_by_text("0 % of the rollout lies elsewhere than before", exact=True)).to_be_visible()
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("view", ["Stages", "Shift", "Switched+off"])
-def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
-    phone.goto(f"{server}/swin?models=bundled:insects_swin&swin_view={view}")
-    ready(phone)
-    fits(phone)
-    expect(phone.locator("canvas[role='application']:not([aria-label])")).to_have_count(0)

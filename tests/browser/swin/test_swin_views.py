@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, click_at, fits, ready
+from tests.browser.steps import MAIN, click_at, ready
 from tests.browser.swin.test_swin import CANVAS, LOOK
 
 HERE = "swin?models=bundled:insects_swin&image=mayfly+nymph"
@@ -53,12 +53,3 @@ def test_the_table_of_the_bias_follows_the_pointer_and_a_click(page: Page, serve
     expect(page.get_by_text("the query is row 14, column 7")).to_be_visible()
     page.get_by_role("button", name="head 2").click()
     expect(page).to_have_url(re.compile("window_head=2"))
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("view", ["Window", "Window&window_part=table+of+the+bias", "Merging"])
-def test_a_phone_shows_it_without_scrolling_sideways(phone: Page, server: str, view: str):
-    phone.goto(f"{server}/{HERE}&swin_view={view}")
-    ready(phone)
-    fits(phone)
-    expect(phone.locator("canvas[role='application']:not([aria-label])")).to_have_count(0)

@@ -1,0 +1,48 @@
+"""Every view on a telephone, dark: nothing is wider than the screen, and each of its canvases has a name."""
+
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.steps import LONG_MS, MAIN, fits, ready
+from vizkit.ui.shell import PAGES
+from vizkit.ui.views import package_of
+
+MODELS = ["bundled:digits_vit", "bundled:digits_swin"]
+OTHERS = {
+    "architecture": ["bundled:digits_swin", "random:dual_scale_tiny", "random:gradual_reduction_tiny"],
+    "compare": ["bundled:insects_vit", "bundled:insects_swin", "bundled:insects_cnn"],
+    "train": ["bundled:digits_cnn"],
+}
+SETTINGS = {  # what is wider than a view as it opens
+    "positions": {"positions_view": "What positions know", "models": ["bundled:insects_swin"]},
+    "relevance": {"relevance_view": "Trust", "trust_scores": "ROAD"},
+    "swin": {"swin_view": "Window", "window_part": "table of the bias"},
+    "convolution": {"convolution_view": "What makes deep networks trainable", "trainable": "norms"},
+    "architecture": {"models": ["random:tnt_s_patch16_224"]},
+}
+ADDRESSES = [
+    (stem, {f"{stem}_view": view.title} if len(views) > 1 else {})
+    for pages in PAGES.values()
+    for stem, *_ in pages
+    for views in [package_of(stem).VIEWS if stem not in ("report", "lessons") else ()]
+    for view in views
+]
+
+
+@pytest.mark.product
+@pytest.mark.parametrize(
+    ("stem", "query"),
+    [*ADDRESSES, *SETTINGS.items()],
+    ids=lambda each: each if isinstance(each, str) else "".join(map(str, each.values())),
+)
+def test_a_view_fits(phone: Page, server: str, stem: str, query: dict[str, str]):
+    given = {"models": OTHERS.get(stem, MODELS), "image": "digit 3", **query}
+    phone.goto(f"{server}/{stem}?{urlencode(given, doseq=True)}")
+    ready(phone)
+    expect(phone.get_by_role("button", name="Stop", exact=True)).to_have_count(0, timeout=2 * LONG_MS)
+    ready(phone)
+    fits(phone)
+    own = f"{MAIN} [data-testid^='stBidiComponent'] canvas"  # others are Streamlit's own tables
+    expect(phone.locator(f"{own}:not([aria-label])")).to_have_count(0)
