@@ -18,7 +18,7 @@ from vizkit.evaluation.data_set.record import record
 from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
 from vizkit.hosts.showing import Showing
 from vizkit.models import load
-from vizkit.views import bundled, replaced
+from vizkit.views import bundled
 from vizkit.views.blocks import Line
 from vizkit.views.data_set.plane import colouring
 from vizkit.views.data_set.recorded import TAUGHT, label_of, tile
@@ -212,7 +212,6 @@ def test_the_probe_of_earlier_versions_is_a_line_of_the_map():
     assert "data_set_view" not in test.query_params  # the first view, Map
     assert test.query_params["data_images"] == "1000"
     assert "the model's own head on" in texts(test)
-    assert replaced("data-probe", {"data": "digits"}) == ("data-map", {"data": "digits"})
 
 
 # ---- what is done with it --------------------------------------------------------------------------------------------

@@ -16,7 +16,6 @@ from vizkit.hosts.stage import leading
 from vizkit.models.networks import dual_scale
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.traces import NotApplicable, Tokens
-from vizkit.views import class_of, replaced
 from vizkit.views.architecture import dual, gradual
 from vizkit.views.architecture.boxes import boxes_of
 from vizkit.views.architecture.coarser import CoarserTokens
@@ -243,21 +242,6 @@ def test_products_of_a_cell_sum_to_its_score(name, biased):
     saved = next(each.arrays()["scores"] for each in found[Numbers] if "scores" in each.arrays())
     np.testing.assert_allclose(scores, saved, atol=1e-3)
     assert (len(data["queries"]), len(data["keys"])) == scores.shape
-
-
-@pytest.mark.parametrize(
-    ("former", "settings", "now"),
-    [
-        ("drawn-block", {"part": "scores", "block": 2}, ("flow", {"part": "scores"})),
-        ("vit-from-parts", {"line": 3}, ("flow", {})),
-        ("tnt", {"inner": 1}, ("flow", {})),
-        ("dual-scale", {"alpha": 0.9}, ("coarser-tokens", {"alpha": 0.9})),
-        ("gradual-reduction", {}, ("coarser-tokens", {})),
-    ],
-)
-def test_views_of_earlier_versions_are_replaced(former, settings, now):
-    assert replaced(former, settings) == now
-    class_of(now[0])(**now[1])
 
 
 # ---- one block -------------------------------------------------------------------------------------------------------

@@ -12,9 +12,8 @@ from vizkit.figure.detection.segments import Regions
 from vizkit.models.detection import opening_masks, seen
 from vizkit.models.detection.segmenting import Segments
 from vizkit.traces import NotApplicable
-from vizkit.views import FORMER, class_of, reads, replaced
+from vizkit.views import reads
 from vizkit.views.blocks import Canvas, Chart, Later, Line, Link, Part, Said
-from vizkit.views.controls import controls
 from vizkit.views.detection import PLACE, boxes
 from vizkit.views.detection.boxes import Boxes
 from vizkit.views.detection.queries import Queries
@@ -273,20 +272,3 @@ def test_on_paper_no_word_hides_another():
     spots = [(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height) for mark in grounds]
     assert len(spots) > 10
     assert not [(one, other) for at, one in enumerate(spots) for other in spots[:at] if meet(one, other)]
-
-
-@pytest.mark.parametrize(
-    ("then", "now", "settings"),
-    [
-        ("encoder", "boxes", {"map": PLACE, "layer": 1}),
-        ("decoder", "boxes", {"layer": 1}),
-        ("matching", "queries", {"layer": 1}),
-        ("beside-a-classifier", "boxes", {}),
-        ("segments", "boxes", {}),
-        ("published-detectors", "compare-cost", {"table": "Detection"}),
-    ],
-)
-def test_views_of_earlier_versions_open_what_replaces_them(then, now, settings):
-    assert replaced(then, {"layer": 1} if "layer" in settings else {}) == (now, settings)
-    former, entry = FORMER[then]
-    assert {**dict.fromkeys(former.fields.values()), **former.settings}.keys() <= controls(class_of(entry.name)).keys()

@@ -10,7 +10,6 @@ from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views import replaced
 from vizkit.views.blocks import Bars, Heading, Line, Numbers, Said, Table
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
 from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
@@ -133,11 +132,6 @@ def test_of_two_tokens_without_a_teacher_at_hand_three_answers_are_seen():
         "Dark knowledge",
     ]
     assert "nats from" not in texts(Temperature(), one)
-
-
-def test_views_of_earlier_versions_open_what_replaces_them():
-    assert replaced("two-tokens", {"layer": 3, "data": "digits"}) == ("temperature", {"data": "digits"})
-    assert replaced("teacher-student", {"loss_temperature": 5.0}) == ("temperature", {"temperature": 5.0})
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------

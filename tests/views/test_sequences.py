@@ -12,7 +12,7 @@ from vizkit.figure.saved.plate import Words
 from vizkit.figure.sequences.arcs import WRONG
 from vizkit.models.sequences.opening import BUNDLED
 from vizkit.traces import NotApplicable
-from vizkit.views import VIEWS, replaced
+from vizkit.views import VIEWS
 from vizkit.views.blocks import Canvas, Link, Said
 from vizkit.views.controls import ControlError, checked, controls
 from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER, trained_texts
@@ -93,12 +93,7 @@ def test_the_challenge_hides_the_month_and_nothing_else():
     assert hidden("21.11.2026") == [], "in numbers alone a month is no word"
 
 
-def test_views_of_earlier_versions_open_what_replaces_them():
-    assert replaced("words", {"text": "may", "kind": "digits"}) == ("word-steps", {"text": "may"})
-    assert replaced("words-to-patches", {"text": "may", "layer": 2}) == (
-        "word-steps",
-        {"beside": "a sentence and an image", "step": 6, "text": "may"},
-    )
+def test_a_word_is_like_others():
     view = StepByStep(step=1)
     assert "most like those of “nov”" in view.steps(*view.walked(nothing()))[0].say
 

@@ -6,7 +6,6 @@ from tests.training.test_architecture_table import finish
 from tests.views.contract import subject
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.training.experiments.architectures import SIZES, VARIANTS, worths
-from vizkit.views import replaced
 from vizkit.views.blocks import Chart, Line, Table
 from vizkit.views.compare import STUDY, worth
 from vizkit.views.compare.cost import CHOSEN, Cost, offered
@@ -44,11 +43,6 @@ def test_a_study_stands_in_the_place_of_the_chosen_models():
     assert STUDY["trained"] in offered(of)
     (chart, *_) = [block for block in flat(Cost(trained=STUDY["trained"]).show(of)) if isinstance(block, Chart)]
     assert chart.alt == "Accuracy of every model against its cost"
-
-
-@pytest.mark.parametrize(("name", "settings"), [("is-it-worth-it", {"trained": "digits"}), ("is-it-worth-it", {})])
-def test_the_view_of_then_opens_its_study(name, settings):
-    assert replaced(name, settings) == ("compare-cost", STUDY | settings)
 
 
 def test_own_runs_stand_beside_the_shipped_ones_and_unfair_ones_are_named(tmp_path):

@@ -12,7 +12,6 @@ from vizkit.analysis.remarks.attention import SINK
 from vizkit.hosts.layout import small_maps
 from vizkit.hosts.paper import numbers
 from vizkit.traces import NotApplicable
-from vizkit.views import VIEWS, replaced
 from vizkit.views.attention.statistics import Statistics, farthest
 from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.blocks import Canvas, Chart, Line, Map, Tiles
@@ -108,32 +107,6 @@ def test_weighted_by_values_every_weight_is_a_length():
     assert numbers(view.show(of))["matrix"][row.position, key] == pytest.approx(expected, rel=1e-4)
     with pytest.raises(NotApplicable, match="the length of a value has no meaning"):
         list(WalkThrough(by_values=True, unscaled=True).show(of))
-
-
-@pytest.mark.parametrize(
-    ("name", "was", "now", "settings"),
-    [
-        (
-            "fused-heads",
-            {"layer": 5, "query": "cls", "fusion": "max", "by_values": True},
-            "walk-through",
-            {"layer": 5, "query": "cls", "by_values": True},
-        ),
-        ("fused-heads", {}, "walk-through", {"query": "patch"}),
-        (
-            "entropy",
-            {"layer": 5, "head": 2},
-            "head-statistics",
-            {"layer": 5, "head": 2, "shows": "entropy"},
-        ),
-        ("causal-mask", {"decoder": False}, "masks", {}),
-    ],
-)
-def test_views_of_earlier_versions_lead_to_what_replaces_them(name, was, now, settings):
-    assert replaced(name, was) == (now, settings)
-    assert {"Walk-through", "Explorer", "Entropy", "Masked"} == {
-        former.title for entry in ("walk-through", "head-statistics", "masks") for former in VIEWS[entry].formerly
-    }
 
 
 def test_special_tokens_have_a_matrix_too():
