@@ -1,7 +1,7 @@
-"""What a chart shows, as plain values that a record can hold; it is read off the figure that a page draws."""
+"""What a chart shows, as plain values; it is read off the figure that a page draws."""
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import unescape
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 DIGITS = 6
 INKS = (*CLASSES, OTHERS)
-LATER = {"later": True}  # of fields that records of earlier versions lack
 Dash = Literal["solid", "dash", "dot"]
 Numbers = tuple[float | None, ...]
 
@@ -30,8 +29,8 @@ class Line:
     y: Numbers
     colour: int = 0
     dash: Dash = "solid"
-    words: tuple[str, ...] = field(default=(), metadata=LATER)
-    ends: tuple[tuple[float, float], ...] = field(default=(), metadata=LATER)
+    words: tuple[str, ...] = ()
+    ends: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,14 @@ class Panel:
     log: bool = False
     span_y: tuple[float, float] | None = None
     boxes: tuple[tuple[float, float, float, float], ...] = ()
-    rows: tuple[str, ...] = field(default=(), metadata=LATER)
-    columns: tuple[str, ...] = field(default=(), metadata=LATER)
-    bars: bool = field(default=False, metadata=LATER)
-    log_x: bool = field(default=False, metadata=LATER)
-    digits: int | None = field(default=None, metadata=LATER)
-    numbered: bool = field(default=True, metadata=LATER)
-    low: float = field(default=0.0, metadata=LATER)
-    equal: float | None = field(default=None, metadata=LATER)
+    rows: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    bars: bool = False
+    log_x: bool = False
+    digits: int | None = None
+    numbered: bool = True
+    low: float = 0.0
+    equal: float | None = None
 
 
 def panel_of(figure: "go.Figure") -> Panel:
