@@ -22,7 +22,6 @@ VIEWS = (
     "compare-maps",
     "walk-through",
     "head-statistics",
-    "token-norms",
     "position-similarity",
     "flow",
     "window-attention",

@@ -34,12 +34,10 @@ DIFFER = np.array([False, True, False, False, True])
         (Filter(answer=1), [1, 2]),
         (Filter(answer=2), [3]),  # no label of the set
         (Filter(label=1, answer=0), [4]),
-        (Filter(low=0.5, high=0.9), [0, 1, 4]),  # both bounds included
-        (Filter(low=0.5, high=1.0), [0, 1, 2, 4]),
         (Filter(kind=MISTAKES), [1, 3, 4]),
         (Filter(kind=DISAGREE), [1, 4]),
         (Filter(kind=DISAGREE, label=0), [1]),
-        (Filter(kind=MISTAKES, high=0.4), [3]),
+        (Filter(kind=MISTAKES, answer=2), [3]),
         (Filter(label=0, answer=2), []),
     ],
 )

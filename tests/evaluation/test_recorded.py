@@ -22,7 +22,7 @@ from vizkit.models.sequences import open_sequence
 from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
 from vizkit.traces import NotApplicable
 from vizkit.training.sequences.answers import TextAnswers, answered
-from vizkit.views import bundled, class_of, replaced
+from vizkit.views import bundled
 from vizkit.views.blocks import Chart, Line, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
@@ -134,20 +134,6 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
     assert "RNN 4.1 % and 34.4 %" in chart.alt
     with pytest.raises(NotApplicable, match="not here"):
         list(Memory(task="texts", model="yours").show(Subject(no_model, no_picture())))
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "now", "settings"),
-    [
-        ("texts", {"model": "LSTM"}, "memory", {"part": "Right by length", "task": "texts", "model": "LSTM"}),
-        ("detectors", {"score": 0.7}, "detectors", {"score": 0.7}),
-        ("published-detectors", {}, "compare-cost", {"table": "Detection"}),
-        ("published", {"words": "swin", "cost": "Parameters (M)"}, "compare-cost", {"words": "swin"}),
-    ],
-)
-def test_what_stood_on_evaluate_opens_where_it_stands_now(name, given, now, settings):
-    assert replaced(name, given) == (now, settings)
-    class_of(now)(**settings)
 
 
 def test_every_pair_is_a_row_in_the_order_of_the_ranks():

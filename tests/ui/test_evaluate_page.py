@@ -22,6 +22,7 @@ from vizkit.ui.session.evaluations import Evaluations, Request, evaluations, req
 from vizkit.ui.session.jobs import JobError
 from vizkit.ui.widgets.processes import evaluation as data
 from vizkit.views import bundled
+from vizkit.views.evaluate.measured import OTHERS
 
 SPAWN = runner.spawn
 THREE = ["bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"]
@@ -95,12 +96,12 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
     assert set(first) == {("3", "3", True)}
     assert f"{len(tiles)} of 60 images" in texts(test)
-    test.slider(key="eval_high").set_value(0).run()
+    test.selectbox(key="eval_answer").set_value(OTHERS).run()
     assert "No image passes" in texts(sound(test))
-    assert {"eval_label", "eval_answer", "eval_high"} <= set(test.query_params)
+    assert {"eval_label", "eval_answer"} <= set(test.query_params)
     given = {name: test.query_params[name] for name in test.query_params if name[:4] == "eval"}
     again = sound(evaluating(THREE, **given))
-    assert again.slider(key="eval_high").value == 0
+    assert again.selectbox(key="eval_answer").value == OTHERS
     assert "No image passes" in texts(again)
     test.selectbox(key="eval_model").set_value("CNN")
     sound(test.run())

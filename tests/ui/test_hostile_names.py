@@ -121,7 +121,7 @@ def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
 
 CASES = {
     "explore": ("explore", [VIT, BAD, DEIT], {}),
-    **views("patches", [VIT, BAD], "Cut", "Token norms by layer"),
+    "patches": ("patches", [VIT, BAD], {}),
     **views("positions", [VIT, BAD], "What positions know", "Shuffle"),
     **views("attention", [VIT, BAD], "Head by head", "Statistics"),
     **views("swin", [SWIN, VIT], "Shift", "Stages", "Window", "Merging", "Switched off"),

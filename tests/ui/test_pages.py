@@ -240,9 +240,8 @@ def test_names_are_those_of_timm():
 
 
 DEIT = "random:deit_tiny_distilled_patch16_224"
-NORMS = "Token norms by layer"
 VIEWS = [
-    *(("patches", "patches_view", view) for view in ("Cut", "Token norms by layer")),
+    ("patches", "patches_view", "Cut"),
     *(("positions", "positions_view", view) for view in ("What positions know", "Shuffle")),
     *(("attention", "attention_view", view) for view in ("Head by head", "Statistics")),
     *(("features", "features_view", view) for view in ("Colours of patches", "Object", "Match", "Label", "X-ray")),
@@ -291,12 +290,7 @@ def test_pairs_of_patches_grow_as_each_model_attends():
     ("query", "page", "title"),
     [
         ({"patches_view": "Compare in depth", "block": "3"}, "patches", "alike after block 3 of 6"),
-        ({"patches_view": "Filters"}, "patches", "196 patches and"),
         ({"patches_view": "Cost", "cost_patch": "4", "cost_size": "224"}, "patches", "784 patches and"),
-        ({"convolution_view": "Receptive field"}, "convolution", "sees the whole image in its first layer"),
-        ({"convolution_view": "Vanishing gradients"}, "convolution", "the first layer's gradient"),
-        ({"convolution_view": "Activations"}, "convolution", "is given most numbers below 0"),
-        ({"convolution_view": "Norms"}, "convolution", "over the channels of one token"),
     ],
 )
 def test_views_of_earlier_versions_lead_to_what_replaces_them(query, page, title):
@@ -376,14 +370,6 @@ def test_the_files_of_a_transformers_folder_are_opened_together(tmp_path):
     assert not test.exception
     assert not test.error
     assert test.session_state["models"][-1].startswith("checkpoint:model-")
-
-
-def test_an_old_address_opens_the_view_under_its_new_title():
-    test = opened("patches", models=VIT, patches_view="Norms")
-    assert not test.exception
-    assert test.segmented_control(key="patches_view").value == NORMS
-    assert test.query_params["patches_view"] == NORMS
-    assert len(test.main.get("plotly_chart")) == 1
 
 
 # What a card's canvas is sent, read back as look.js reads it ----------------------------------------------------------

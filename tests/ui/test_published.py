@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import vizkit
 from tests.ui.conftest import opened, texts
 from tests.ui.test_train_page import finished
-from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER, families, matching
+from vizkit.analysis.comparison.published import DETECTION, IMAGENET, STUDY, TRANSFER
 from vizkit.figure.evaluation.accuracy_cost import (
     SPOTS,
     Frame,
@@ -94,15 +94,6 @@ def test_what_is_printed_elsewhere_in_the_program_agrees():
         )
         assert recipe.pretrained == ("ImageNet" in row.setting)
         assert recipe.model.startswith(row.family.lower())
-
-
-def test_words_and_families_filter():
-    assert [row.top1 for row in matching(IMAGENET, "SWIN 384")] == [84.5]
-    assert [row.top1 for row in matching(IMAGENET, "81.8")] == [81.8]
-    assert len(matching(IMAGENET, " ", ("ViT", "Swin"))) == 6
-    assert matching(IMAGENET, "swin", ("ViT",)) == []
-    assert matching(TRANSFER, "none") == []  # what is not reported is no text
-    assert families(DETECTION) == ["Faster R-CNN", "DETR"]
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -209,7 +200,7 @@ def charts(test):
     return [chart.proto for chart in test.main.get("plotly_chart")]
 
 
-def test_the_table_stands_below_that_of_the_models_with_units_and_filtered():
+def test_the_table_stands_below_that_of_the_models_with_units():
     test = opened("compare", compare_view="Cost", models=["bundled:digits_swin", "bundled:digits_cnn"])
     assert not test.exception
     here, *_, papers = (each.value for each in test.dataframe)
@@ -222,23 +213,15 @@ def test_the_table_stands_below_that_of_the_models_with_units_and_filtered():
     own, published = map(str, charts(test))
     assert "Swin · digits" in own
     assert "Swin-B 384" in published
-    test.text_input(key="published_words").set_value("swin 224").run()
-    assert test.dataframe[-1].value["Top-1 (%)"].tolist() == [81.3, 83.0, 83.5]
-    assert "3 of 9 rows" in texts(test)
-    test.text_input(key="published_words").set_value("no such model").run()
-    assert not test.exception
-    assert "No row holds" in texts(test)
-    assert len(charts(test)) == 1
 
 
 @pytest.mark.parametrize("table", [name for name in TABLES if name != "ImageNet-1K"])
 def test_the_other_tables_open_by_a_link(table):
-    test = view(published=table, published_family="ViT")
+    test = view(published=table)
     assert not test.exception
     assert test.session_state["compare_view"] == "Cost"
     shown = TABLES[table]
-    wanted = [row for row in shown.rows if row.family == "ViT"] or shown.rows  # a family that it lacks falls away
-    assert len(test.dataframe[-1].value) == len(wanted)
+    assert len(test.dataframe[-1].value) == len(shown.rows)
     assert len(charts(test)) == 1 + bool(shown.costs)
     assert shown.table.citation in texts(test)
     if shown.costs:

@@ -1,5 +1,5 @@
-"""Which pictures of an evaluation to look at, and in which order: by label, by what a model answered and how sure it
-was, by mistakes, and by whether the models disagree. Pure functions of what was judged; no picture is opened."""
+"""Which pictures of an evaluation to look at, and in which order: by label, by what a model answered, by mistakes,
+and by whether the models disagree. Pure functions of what was judged; no picture is opened."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,13 +21,10 @@ ORDERS: dict[str, Callable[[Judged], np.ndarray]] = {
 
 @dataclass(frozen=True)
 class Filter:
-    """`label`, `answer`: numbers of labels (an answer may be `others`, their count), None for any. `low`, `high`:
-    bounds of the answer's probability, 0..1, both inclusive. `kind`: one of KINDS."""
+    """`label`, `answer`: numbers of labels (an answer may be `others`, their count), None for any. `kind`: of KINDS."""
 
     label: int | None = None
     answer: int | None = None
-    low: float = 0.0
-    high: float = 1.0
     kind: str = ALL
 
 
@@ -54,7 +51,7 @@ def disagreement(answers: Int[np.ndarray, "model image"]) -> Bool[np.ndarray, " 
 
 def matching(judged: Judged, disagree: Bool[np.ndarray, " image"], chosen: Filter) -> Int[np.ndarray, " some"]:
     """Places of the pictures that pass, in the order of the set. `judged`: of the model whose answers are meant."""
-    passes = (judged.probability >= chosen.low) & (judged.probability <= chosen.high)
+    passes = np.ones(len(judged.target), bool)
     if chosen.label is not None:
         passes &= judged.target == chosen.label
     if chosen.answer is not None:

@@ -59,20 +59,6 @@ def test_patches_that_are_alike():
     assert patches.alike(torch.ones(1), "block 1 of 6") is None
 
 
-def test_outliers():
-    assert patches.outliers(torch.tensor([1.0, 2.0, 9.0]), 1, 4) == (
-        "After layer 4, 1 patch of 3 is an outlier: the largest norm is 4.5 times the median."
-    )
-    assert patches.outliers(torch.ones(3), 0, 4) is None
-    assert patches.even([2.0, 3.0, 5.0], 3, 6.0) == (
-        "After layer 3 no patch is an outlier: the largest norm is 1.2 times the median, which is 2.5 times that after "
-        "layer 1."
-    )
-    assert patches.even([2.0, 3.0], 1, 3.0, "place") == (
-        "After layer 1 no place is an outlier: the largest norm is 1.5 times the median."
-    )
-
-
 def test_savings():
     assert compute.saved(25, 100, "multiply–adds", "the plain ViT") == (
         "This model saves 75 % of the multiply–adds of the plain ViT."
@@ -185,9 +171,6 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     alike = patches.alike(torch.tensor([0.9, 0.95, 0.2]), "stage 1 of 2")
     assert alike is not None
     assert alike.startswith("After stage 1 of 2, 2 of 3 other patches are similar to the chosen patch")
-    outliers = patches.outliers(torch.tensor([0.25, 0.25, 0.375, 1.125, 1.0]), 2, 1)
-    assert outliers == ("After layer 1, 2 patches of 5 are outliers: the largest norm is 3.0 times the median.")
-    assert outliers is not None
 
 
 @pytest.mark.parametrize(

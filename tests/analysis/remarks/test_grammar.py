@@ -654,16 +654,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         patches.beside_object(row_of(p, 36), covering(area).flatten(), 8, "block 8 of 11")
         for p, area in product(SHARES, SHARES)
     ),
-    patches.even: lambda: (
-        patches.even([1.0, *[times] * 7], layer, 1.2 * times, noun)
-        for times, layer, noun in product((1.0, 1.5, 30.0), (1, 8), ("patch", "place"))
-    ),
     patches.alike: lambda: (
         patches.alike(torch.tensor([1.0] * alike + [0.1] * others), "block 8 of 11", at_first=first)
         for alike, others, first in product((0, *COUNTS), (0, 1, 8), (None, (0, "block 1"), (8, "block 1")))
-    ),
-    patches.outliers: lambda: (
-        patches.outliers(torch.linspace(1, 9, patches_), count, 8) for patches_, count in product((11, 196), (0, 1, 8))
     ),
     places.on_object: lambda: (
         places.on_object(row_of(p, 36).view(6, 6), covering(area), "the map") for p, area in product(SHARES, SHARES)

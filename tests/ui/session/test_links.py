@@ -40,7 +40,6 @@ PRIVATE = (
 )  # mirrored by hand; folders of forms, never
 TYPED = {
     "logits": "cat 3, dog 1",
-    "published_words": "swin",
     "sequence_text": "21.11.2026",
     "attention_sentence": "the water is still",
 }

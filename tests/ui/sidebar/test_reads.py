@@ -63,7 +63,6 @@ def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
         ("detection", {"det_of": "image of the sidebar"}, {"picture"}),
         ("detection", {"det_of": "picture of the sidebar"}, {"picture"}),  # in a link of an earlier version
         ("patches", {"patches_view": "Cost"}, {"picture", "models"}),  # which is part of Cut
-        ("patches", {"patches_view": "Norms"}, {"picture", "models"}),  # as it was called
     ],
 )
 def test_the_sidebar_offers_what_the_view_reads(page: str, query: dict[str, str], parts: set[str]):
@@ -142,9 +141,7 @@ def test_the_shape_of_a_picture_that_is_not_read_does_not_matter():
 
 # ---- it can fail -----------------------------------------------------------------------------------------------------
 def test_a_view_that_reads_more_than_it_says_is_found():
-    usual, other = (
-        test_views.opened("patches", "Token norms by layer", [VIT], name) for name in ("digit 3", "digit 5")
-    )
+    usual, other = (test_views.opened("patches", "Cut", [VIT], name) for name in ("digit 3", "digit 5"))
     assert elements(other) != elements(usual)
 
 

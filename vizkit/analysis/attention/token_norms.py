@@ -67,9 +67,7 @@ def norms_of(features: Features) -> Norms:
     return Norms(features.name, norms, special, lower, median, upper, threshold, outliers)
 
 
-def lines_of(
-    norms: Sequence[Norms], places: Sequence[int | None] = (), noun: str = "patch"
-) -> dict[str, Float[np.ndarray, " layer"]]:
+def lines_of(norms: Sequence[Norms], places: Sequence[int | None], noun: str) -> dict[str, Float[np.ndarray, " layer"]]:
     """By layer: quartiles, median and maximum of the patches, the token `places` of each layer, and every special token
     (NaN where a layer has none)."""
     lines = {
@@ -78,10 +76,9 @@ def lines_of(
         "median": [layer.median for layer in norms],
         "largest": [float(layer.patches.max()) for layer in norms],
     }
-    if places:
-        lines[f"the chosen {noun}"] = [
-            math.nan if i is None else float(layer.norms[i]) for i, layer in zip(places, norms, strict=True)
-        ]
+    lines[f"the chosen {noun}"] = [
+        math.nan if i is None else float(layer.norms[i]) for i, layer in zip(places, norms, strict=True)
+    ]
     for name in dict.fromkeys(name for layer in norms for name in layer.special):
         lines[f"[{name}]"] = [layer.special.get(name, math.nan) for layer in norms]
     return {name: np.array(values) for name, values in lines.items()}

@@ -6,7 +6,6 @@ multiply–adds.
 """
 
 import csv
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
@@ -159,22 +158,3 @@ STUDY_TABLE = Table(
 STUDY = _rows(FineTuned, "study")
 
 Row = Classifier | Transfer | Detector | FineTuned
-AnyRow = TypeVar("AnyRow", bound=Row)
-
-
-def families(rows: Sequence[Row]) -> list[str]:
-    """Each family once, in the order of the table."""
-    return list(dict.fromkeys(row.family for row in rows))
-
-
-def matching(rows: Sequence[AnyRow], words: str = "", of: Sequence[str] = ()) -> list[AnyRow]:
-    """The rows that hold every one of the words somewhere in their texts or numbers, upper or lower case alike, and
-    are of one of the families `of` (empty: of any)."""
-    needles = words.casefold().split()
-    return [row for row in rows if (not of or row.family in of) and all(word in _text_of(row) for word in needles)]
-
-
-def _text_of(row: Row) -> str:
-    """All text of a row, for searching: numbers as `g` writes them."""
-    values = (getattr(row, field.name) for field in fields(row))
-    return " ".join(f"{value:g}" if isinstance(value, float | int) else str(value or "") for value in values).casefold()

@@ -31,14 +31,6 @@ def sequence(grid: tuple[int, int], special: Sequence[str], dim: int, costs: tup
     return f"{words}; {then} and {half.pairs / now.pairs:.1f} times the pairs."
 
 
-def even(medians: Sequence[float], layer: int, largest: float, noun: str = "patch") -> str:
-    """Where no patch is an outlier after a layer: how much its `largest` norm is above the median, and this above that
-    after the first layer. `medians`: after every layer."""
-    median, first = (max(medians[at], 1e-12) for at in (layer - 1, 0))
-    words = f"After layer {layer} no {noun} is an outlier: the largest norm is {largest / median:.1f} times the median"
-    return words + (f", which is {median / first:.1f} times that after layer 1." if layer > 1 else ".")
-
-
 def beside_object(
     cosines: Float[Tensor, " place"],
     covered: Float[Tensor, " place"],
@@ -82,18 +74,4 @@ def alike(
     are = "is" if count == 1 else "are"
     return (
         f"After {after}, {count:,} of {len(cosines):,} {nouns} {are} similar to {who} (cosine {ALIKE} or more){then}."
-    )
-
-
-def outliers(
-    patches: Float[Tensor, " patch"], count: int, layer: int, nouns: tuple[str, str] = ("patch", "patches")
-) -> str | None:
-    """Patches of far larger norms than the median after a layer; None where no patch is an outlier."""
-    if not count:
-        return None
-    times = float(patches.max() / patches.median().clamp(min=1e-12))
-    are = "is an outlier" if count == 1 else "are outliers"
-    return (
-        f"After layer {layer}, {counted(count, *nouns)} of {len(patches)} {are}: the largest norm is {times:.1f} times "
-        f"the median."
     )

@@ -5,7 +5,7 @@ from vizkit.views.entry import Entry, Former
 STUDY = {"trained": "digits, 32² pixels, patches of 8 and 4"}
 """The first study of Cost, which stood alone once."""
 
-PUBLISHED = ("table", "accuracy", "words", "family")
+PUBLISHED = ("table", "accuracy")
 PREDICTED = ("images", "order", "differ")
 """The settings of Published and of Predictions, which stood alone once."""
 

@@ -28,9 +28,9 @@ from vizkit.views.architecture.counted import amount
 from vizkit.views.blocks import Blocks, Chart, Download, Heading, Line, Numbers, Said, Table, first_said, side_by_side
 from vizkit.views.compare import worth
 from vizkit.views.compare.images import Progress, every_model
-from vizkit.views.compare.papers import Papers, accuracies, kinds
+from vizkit.views.compare.papers import Papers, accuracies
 from vizkit.views.compare.tables import TABLES
-from vizkit.views.controls import choice, number, several, text
+from vizkit.views.controls import choice, number
 from vizkit.views.licences import licence_words
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
@@ -122,12 +122,6 @@ class Cost(View):
         more=True,
         when=of_chosen,
     )
-    words: str = text(
-        "Filter", "", "Rows of papers that hold all of these words.", key="published_words", more=True, when=of_chosen
-    )
-    family: tuple[str, ...] = several(
-        "Family", kinds, "Of papers.", follows=True, key="published_family", more=True, when=of_chosen
-    )
 
     together = True
     bare = True
@@ -160,7 +154,7 @@ class Cost(View):
 
     @property
     def papers(self) -> Papers:
-        return Papers(self.table, self.accuracy, self.words, self.family)
+        return Papers(self.table, self.accuracy)
 
     def chosen(self, of: Sequence[Subject]) -> Blocks:
         of = [each for each in of if each.has_model]

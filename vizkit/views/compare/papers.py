@@ -1,13 +1,13 @@
-"""What papers report of models like these: a table to filter, and accuracy against cost."""
+"""What papers report of models like these: a table, and accuracy against cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from vizkit.analysis.comparison.published import Row, families, matching
+from vizkit.analysis.comparison.published import Row
 from vizkit.analysis.remarks.evaluation import accuracy_for_cost
 from vizkit.figure.evaluation.accuracy_cost import Point, accuracy_cost
-from vizkit.views.blocks import Blocks, Chart, Heading, Line, Said, Table
+from vizkit.views.blocks import Blocks, Chart, Heading, Said, Table
 from vizkit.views.compare.tables import TABLES, Column, Shown
 from vizkit.views.subject import Subject
 
@@ -16,25 +16,12 @@ def accuracies(of: Sequence[Subject], view: Any) -> list[str]:
     return list(TABLES[view.table].accuracies) or [""]
 
 
-def kinds(of: Sequence[Subject], view: Any) -> list[str]:
-    return families(TABLES[view.table].rows)
-
-
 @dataclass(frozen=True)
 class Papers:
-    """A published table, of which `accuracy` is drawn, None for its first, and the rows that hold all `words` and are
-    of one of the families, of any where none is given."""
+    """A published table, of which `accuracy` is drawn, None for its first."""
 
     table: str
     accuracy: str | None
-    words: str
-    family: tuple[str, ...]
-
-    @property
-    def found(self) -> list[Row]:
-        """The rows that are asked for; a family that the table lacks falls away."""
-        rows = TABLES[self.table].rows
-        return matching(rows, self.words, tuple(each for each in self.family if each in families(rows)))
 
     def plotted(self, against: str) -> Blocks:
         """Accuracy against the cost of this name, or what stands for it in the table."""
@@ -42,9 +29,7 @@ class Papers:
         accuracy = shown.accuracies.get(self.accuracy or "") or next(iter(shown.accuracies.values()), None)
         if cost is None or accuracy is None:
             return
-        points = [point(row, shown, cost, accuracy) for row in self.found if getattr(row, accuracy.field) is not None]
-        if not points:
-            return
+        points = [point(row, shown, cost, accuracy) for row in shown.rows if getattr(row, accuracy.field) is not None]
         of_each = [(each.name, each.cost, each.accuracy) for each in points]
         yield Heading(f"Published, {self.table}")
         yield Said(accuracy_for_cost(of_each, cost.title, accuracy.title))
@@ -53,21 +38,19 @@ class Papers:
         yield Chart(figure, f"{accuracy.title} against {cost.title}: {numbers}")
 
     def tabled(self) -> Blocks:
-        shown, rows = TABLES[self.table], self.found
-        if len(rows) < len(shown.rows):
-            yield Line(f"{len(rows)} of {len(shown.rows)} rows." if rows else "No row holds all of these words.")
-        if rows:
-            yield Table(
-                tuple({column.title: in_unit(row, column) for column in shown.columns} for row in rows),
-                shown.table.title,
-                f"{shown.table.measured} Source: {shown.table.citation}. It does not show {shown.table.does_not_show}",
-                helps={column.title: column.help for column in shown.columns if column.help},
-            )
+        shown = TABLES[self.table]
+        yield Table(
+            tuple({column.title: in_unit(row, column) for column in shown.columns} for row in shown.rows),
+            shown.table.title,
+            f"{shown.table.measured} Source: {shown.table.citation}. It does not show {shown.table.does_not_show}",
+            helps={column.title: column.help for column in shown.columns if column.help},
+        )
 
     def cells(self) -> dict[str, list]:
         """As text: what a paper does not say is empty."""
-        columns = [column.field for column in TABLES[self.table].columns]
-        return {"columns": columns, "rows": [[str(getattr(row, each) or "") for each in columns] for row in self.found]}
+        shown = TABLES[self.table]
+        columns = [column.field for column in shown.columns]
+        return {"columns": columns, "rows": [[str(getattr(row, each) or "") for each in columns] for row in shown.rows]}
 
 
 def in_unit(row: Row, column: Column) -> Any:

@@ -131,10 +131,6 @@ class Results(View):
         "Show", browsing.KINDS, listed=True, more=True, key="eval_kind"
     )
     order: str = choice("Order", tuple(browsing.ORDERS), key="eval_order", listed=True, more=True)
-    low: int = number(
-        "Confidence from, %", 0, 100, 0, "Of the model in detail: its answer's.", key="eval_low", more=True
-    )
-    high: int = number("to, %", 0, 100, 100, "Of the model in detail: its answer's.", key="eval_high", more=True)
     page: int = number("Page of images", 1, pages, 1, follows=True, key="eval_page", more=True)
 
     by_name: ClassVar = True
@@ -223,8 +219,6 @@ class Results(View):
         chosen = browsing.Filter(
             place.get(self.label or ANY),
             place.get(self.answer or ANY),
-            self.low / 100,
-            self.high / 100,
             browsing.ALL if cell else self.kind,
         )
         common = browsing.common_answers([each.answer for each in found.judged], found.classes)
@@ -236,7 +230,7 @@ class Results(View):
         count = f"{len(images):,} of {len(judged.target):,} images {which}".rstrip()
         yield Heading(f"{count}, {self.order} for {found.models[model].name}")
         if not len(images):
-            yield Line("No image passes; choose other answers, or a wider range.")
+            yield Line("No image passes; choose other answers.")
             return
         yield from self.shown(of, found, model, images[at_once].tolist())
 

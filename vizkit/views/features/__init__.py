@@ -1,6 +1,6 @@
 """What a patch knows: dense features of one model, on several images."""
 
-from vizkit.views.entry import Entry
+from vizkit.views.entry import Entry, Former
 
 VIEWS = (
     Entry(
@@ -35,6 +35,7 @@ VIEWS = (
         "X-ray",
         "Patches of far larger norm than all others, the neurons that make them, and a register that takes them.",
         "features.xray:XRay",
+        formerly=(Former("Token norms by layer", "patches", "token-norms"), Former("Norms", "patches")),
         name="xray",
         page="features",
     ),

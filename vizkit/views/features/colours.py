@@ -32,7 +32,7 @@ class Colours(View, OfPatch):
         "Patches of one colour have similar vectors, within an image and from image to image, for all images share one "
         "basis. A component points to the foreground: it has a positive covariance with what the class token attends "
         "to in the last layer (without one: what all tokens attend to, or where the last features are strongest). "
-        "Patches of far larger norm than all others, as on the view of token norms, are left out of the basis. Point "
+        "Patches of far larger norm than all others, as X-ray shows them, are left out of the basis. Point "
         "at a patch: the most alike ones, by the cosine of their vectors, light up.",
         r"X - \bar X = U S V^\top, \quad (r, g, b)_i = (x_i - \bar x)\,[\pm v_1, \pm v_2, \pm v_3], \quad "
         r"\text{explained}_k = s_k^2 / \textstyle\sum_j s_j^2",

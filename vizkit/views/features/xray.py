@@ -14,6 +14,7 @@ from vizkit.analysis.features.artifacts import OVERLAP, Artifacts, artifacts, st
 from vizkit.analysis.remarks import features
 from vizkit.figure.attention.token_lengths import token_lengths
 from vizkit.figure.scales import SHARES, Scale, robust
+from vizkit.geometry import id_at
 from vizkit.models.probes.interventions.registers import (
     CONTROLS,
     REGISTER,
@@ -27,6 +28,7 @@ from vizkit.percent import in_percent
 from vizkit.traces import Features, NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Chart, Columns, Line, Numbers, Proof, Said, Table, Tile, Tiles
 from vizkit.views.controls import switch
+from vizkit.views.patches.opening import asked
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -71,14 +73,15 @@ class XRay(View):
 
     alone = True
     how = How(
-        "All maps have one scale: how many times the median of its layer a norm is, for norms grow with the layers. "
+        "The band of the chart is the middle half of the patches, and the chosen one is the patch at the cursor. All "
+        "maps have one scale: how many times the median of its layer a norm is, for norms grow with the layers. "
         "Artifacts are a few patches, mostly of plain background, in which large models store what is of the whole "
         "image. Some neurons of the MLPs make them: moved to a token of their own, they leave the maps clean. The "
         "controls put something else at the patches, without a register: where one does as well, it is not the "
         "register that matters.",
         r"\log \lVert x_i \rVert > \text{median} + 5\,\text{MAD}, \quad \lVert x_i \rVert > 2 \cdot \text{median}, "
         r"\quad 2\,\Phi\!\left(-\tfrac{|\mu_1 - \mu_2|}{2\sigma}\right) < 0.02, \quad \text{share} \le 0.1",
-        "what is stored.",
+        "what is stored. In models with registers the registers have large norms and the patches do not.",
         "Darcet et al. 2024; vit-xray for the gate of overlap; Jiang et al. 2025 (arXiv 2506.08010) for the register; "
         "arXiv 2604.14433 for the controls",
     )
@@ -100,7 +103,9 @@ class XRay(View):
         ]
         scale = robust([each.numpy() for _, each, _ in maps])
         yield tiles("Norms, in medians of their layer, and how many artifacts", maps, scale)
-        yield Chart(token_lengths(lines_of(found.norms), found.at), "Norms by layer")
+        point, noun = asked(of), "patch" if of.layers else "place"
+        lines = lines_of(found.norms, [id_at(each.tokens, point) for each in of.seen.features], noun)
+        yield Chart(token_lengths(lines, found.at), "Norms by layer")
         yield Line(
             f"Artifacts: above median + {K:g} MAD of the logarithms of the norms and above {TIMES:g} medians, at most "
             f"{in_percent(FEW)} of the patches, and a group of their own, whose normal distribution overlaps that of "

@@ -14,11 +14,4 @@ VIEWS = (
         ),
         name="cut",
     ),
-    Entry(
-        "Token norms by layer",
-        "The norm of every token's vector after each layer.",
-        "patches.token_norms:TokenNorms",
-        formerly=(Former("Norms"),),
-        name="token-norms",
-    ),
 )
