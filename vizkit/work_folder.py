@@ -9,7 +9,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,10 +174,21 @@ def steps_in(folder: Path) -> list[int]:
     return sorted(int(file.stem) for file in files if _STEP.fullmatch(file.stem))
 
 
-def missing(name: str, step: int, steps: Iterable[int]) -> str:
-    """Why there is no such step, in a sentence."""
-    there = ", ".join(f"{each:,}" for each in steps)
-    return f"{name[:60]} has no checkpoint of step {step:,}: " + (f"there are {there}." if there else "it kept none.")
+def at_or_before(step: int, steps: Sequence[int]) -> int:
+    """Of steps in order the last that is no later than this one; where all are later, the first."""
+    return max((each for each in steps if each <= step), default=steps[0])
+
+
+def missing(name: str, step: int, steps: Sequence[int]) -> str:
+    """Why there is no such step, in a sentence with the nearest ones. `steps`: those that there are, in order."""
+    if not steps:
+        return f"{name[:60]} has no checkpoint of step {step:,}: it kept none."
+    after = [each for each in steps if each > step][:1]
+    nearest = dict.fromkeys((at_or_before(step, steps), *after))
+    there = " and ".join(f"{each:,}" for each in nearest)
+    return (
+        f"{name[:60]} has no checkpoint of step {step:,}: the nearest {'is' if len(nearest) == 1 else 'are'} {there}."
+    )
 
 
 def said(step: int, notes: str) -> str:

@@ -13,7 +13,7 @@ from PIL import Image
 import vizkit
 from vizkit.__main__ import main
 from vizkit.datasets import samples
-from vizkit.views import VIEWS, class_of
+from vizkit.views import VIEWS, bundled, class_of
 from vizkit.views.controls import controls
 
 ROOT = Path(__file__).parents[2]
@@ -177,3 +177,21 @@ main({["show", *arguments]})
 print("torch" in sys.modules)"""
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert run.stdout.splitlines()[-1] == "False"
+
+
+def test_a_step_of_a_run_is_the_model_of_then(show, tmp_path):
+    run = str(bundled.RECORDED_FOLDER)
+    assert show("--step", "64", model=run)[0] == 0
+    assert show(model=f"{run}@64", output="at.npz")[0] == 0
+    assert (tmp_path / "out.npz").read_bytes() == (tmp_path / "at.npz").read_bytes()
+    assert show("--model-step", "64", "--step", "2", model=run, view="walk-through")[0] == 0, "it has steps of its own"
+    assert show("--step", "70", model=run)[1].err.endswith("no checkpoint of step 70: the nearest are 64 and 99.\n")
+    assert "says its step already: leave --step 70 out" in show("--step", "70", model=f"{run}@64")[1].err
+    image = str(tmp_path / "3.png")
+    Image.fromarray(samples.picture("digit 3")).save(image)
+    for command in ("trace", "explain"):
+        for name, options in (("a", ["--model", run, "--step", "64"]), ("b", ["--model", f"{run}@64"])):
+            assert main([command, image, *options, "--device", "cpu", "-o", str(tmp_path / f"{name}.npz")]) == 0
+        one, other = (numbers(tmp_path / f"{name}.npz") for name in "ab")
+        assert one[0] == other[0]
+        assert all(np.array_equal(values, other[1][name]) for name, values in one[1].items())

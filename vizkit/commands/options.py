@@ -16,6 +16,7 @@ from cyclopts import App, Parameter, Token
 from cyclopts.types import PositiveInt
 
 from vizkit.commands.output import refuse_output
+from vizkit.work_folder import parted
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -105,6 +106,8 @@ class Opening:
     """What the outputs are, where the model does not say it."""
     labels: Path | None = None
     """A text file with what the outputs are called, one a line, where the model does not say it."""
+    step: PositiveInt | None = None
+    """Of a run that kept its weights: the model after this step, as NAME@512."""
     device: Device = None
 
     def load(self, name: str, *, several: bool = False) -> "Loaded":
@@ -112,8 +115,10 @@ class Opening:
         those whose head would be guessed take the head."""
         import vizkit
 
+        if self.step is not None and parted(name)[1] is not None:
+            raise ValueError(f"{name[:60]} says its step already: leave --step {self.step} out.")
         loaded = vizkit.load(
-            name,
+            name if self.step is None else f"{name}@{self.step}",
             pretrained=not self.random_weights,
             device=self.device,
             image_size=self.image_size,
@@ -147,6 +152,15 @@ class BesideSettings(Opening):
         None
     )
     """What the outputs are, where the model does not say it."""
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class BesideStep(BesideSettings):
+    """The same for views that have a setting --step too."""
+
+    step: Annotated[PositiveInt | None, Parameter(name="--model-step")] = None
+    """Of a run that kept its weights: the model after this step, as NAME@512."""
 
 
 BESIDE = BesideSettings()

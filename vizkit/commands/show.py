@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 
 from cyclopts import App, Group, Parameter
 
-from vizkit.commands.options import BESIDE, BesideSettings, Edits, Models, application, with_options
+from vizkit.commands.options import BESIDE, BesideSettings, BesideStep, Edits, Models, application, with_options
 from vizkit.commands.output import refuse_output, writing_to
 from vizkit.views import FORMER, VIEWS, Entry, class_of
 
@@ -49,7 +49,10 @@ def of_view(entry: Entry) -> App:
     text = f"{cls.how.read}\n\nIt does not show {cls.how.not_shown} Source: {cls.how.source}."
     view = application(entry.name, text)
     required = () if entry.only else ("image", "model")
-    view.default(with_options(_showing(entry), settings_of(entry), without, required))
+    options = settings_of(entry)
+    if opened and "step" in cls.__dataclass_fields__:
+        without, options["opening"] = (*without, "opening"), BesideStep
+    view.default(with_options(_showing(entry), options, without, required))
     return view
 
 
@@ -168,7 +171,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         settings = _wanted(entry, methods) | _settings(entry, typed)
         if "picture" in entry.reads and (image or not entry.only):
             opened(image, entry)
-        models = [opening.load(name, several=True) for name in model or ()]
+        models = [(opening or BESIDE).load(name, several=True) for name in model or ()]
         shown = show(entry.name, models, image or None, at=at, edits=edit or [], staged=staged, **settings)
         for loaded in models:
             print(f"{loaded.name} ({loaded.source}, licence {loaded.licence})")

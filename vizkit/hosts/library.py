@@ -23,6 +23,7 @@ from vizkit.views.controls import ControlError, checked, controls, setting
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.views.trained import AT_HAND, trained
 from vizkit.views.view import View
+from vizkit.work_folder import missing
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -40,6 +41,7 @@ def show(
     at: object = None,
     edits: Sequence[object] = (),
     staged: bool = False,
+    after_step: int | None = None,
     **settings: object,
 ) -> Showing:
     """What a view of the app shows: in a notebook it shows itself, `save` writes it, `numbers` are its arrays.
@@ -48,7 +50,7 @@ def show(
     settings of one. `loaded`: a model, or a list of up to four. `image`: RGB, the path of a file, or the name of an
     image that comes with vizkit, "sample:mayfly nymph". `at`: a point (x, y) in fractions of the image, as a click
     there; else its middle. `edits`: changes of image and model, such as "heads:3.5=0". `staged`: its figure and its
-    sentence alone.
+    sentence alone. `after_step`: of a run that kept its weights, as it was then, to be played over all its steps.
 
     Raises ValueError with one sentence: ControlError for a view or setting that does not exist or that this model does
     not have, NotApplicable for a view that has no meaning for it, ImageError, EditError.
@@ -57,7 +59,7 @@ def show(
     entry = _entry(name)
     if entry.only and image is not None:
         settings = {entry.only.field: entry.only.option, **settings}
-    view = replace(_view(entry, settings, at), staged=staged)
+    view = replace(_view(entry, settings, at), staged=staged, after_step=after_step)
     bare = view.bare and loaded is None and image is None
     pictured, image_name = opened(image, entry) if "picture" in reads(view) and not bare else (no_picture(), "")
     given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
@@ -66,8 +68,21 @@ def show(
     pictures = _pictures(view)
     for subject in subjects:
         subject.texts, subject.uploads = _folders(view), pictures
+    if after_step is not None:
+        _refuse_missing(after_step, subjects)
     able(view, subjects)
     return Showing(checked(view, subjects), subjects)
+
+
+def _refuse_missing(step: int, of: Sequence[Subject]) -> None:
+    """A step that none of these runs has kept."""
+    from vizkit.views.train.after_step import steps
+
+    kept = {each.name: found for each in of if (found := steps(each))}
+    if not kept:
+        raise ControlError("No model here is a run that kept the weights of its steps.")
+    if not any(step in found for found in kept.values()):
+        raise ControlError(missing(*next((name, step, found) for name, found in kept.items())))
 
 
 # ---- what somebody gives ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from vizkit.hosts.paper import numbers
 from vizkit.image import digest_of
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
-from vizkit.views import content, entry, name_of, reads
+from vizkit.views import content, entry, meant, name_of, reads
 from vizkit.views.blocks import Block, Heading, Map, Said
 from vizkit.views.controls import controls, options
 from vizkit.views.settled import flat
@@ -41,7 +41,7 @@ class Showing:
     its name; `numbers`: the arrays that are saved, of several models with "_1", "_2" after their names."""
 
     def __init__(self, view: View, subjects: Sequence[Subject]) -> None:
-        self.view, self.subjects = view, tuple(map(view.meant, subjects))
+        self.view, self.subjects = view, tuple(meant(view, of) for of in subjects)
         self._columns = _columns(view, self.subjects)
 
     @cached_property

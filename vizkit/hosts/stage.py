@@ -5,20 +5,22 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
-from vizkit.figure.canvas.scripts import TURNED
 from vizkit.hosts.packing import Packed, Packing
 from vizkit.traces import NotApplicable
 from vizkit.views import content
-from vizkit.views.blocks import Bars, Block, Blocks, Canvas, Columns, Grid, Heading, Line, Map, Picture, Said, Tiles
+from vizkit.views.blocks import Block, Blocks
 from vizkit.views.controls import Control, controls
 from vizkit.views.subject import Subject
+from vizkit.views.train.after_step import ASKED, FIELD, cut, playing, steps
+from vizkit.views.train.after_step import leading as leading_after
 from vizkit.views.view import View
+from vizkit.work_folder import at_or_before
 
 FRAMES_BYTES = 3_000_000
 MOST_FRAMES = 50
 FEWER = (MOST_FRAMES, 8)  # steps of what nobody answers: as many as fit
-LEADING = (Heading, Line, Said, Map, Tiles, Grid, Picture, Bars)  # what no page draws better than the script
 
 
 def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_bytes: int = FRAMES_BYTES) -> Packed:
@@ -55,10 +57,13 @@ def leading(
     turned = Played.of(view, among)
     if turned is None or turned.control.runs or len(turned.values) > MOST_FRAMES:
         return None, [], iter(_shown(view, of))
-    first, rest = _parted(_shown(view, of))
+    first, rest = (playing if turned.name == FIELD else cut)(_shown(view, of))
 
     def columns(at: View) -> Iterator[tuple[Sequence[Subject], Iterable[Block]]]:
-        yield of, first if at is view else _parted(_shown(at, of))[0]
+        if at is not view and turned.name == FIELD and at.after_step is not None:
+            yield of, leading_after(at, _given(at, of), at.after_step)
+        else:
+            yield of, first if at is view else cut(_shown(at, of))[0]
 
     book = _book(view, turned, columns, draw, most_bytes) if first else None
     return (None, [], chain(first, rest)) if book is None else ({"titles": [""], **book}, first, rest)
@@ -67,7 +72,7 @@ def leading(
 def opening(view: View, of: Subject, draw: str = "over image") -> list[Packed]:
     """The first of these blocks at the present step alone, each with its large texts in itself."""
     pack = Packing(draw)
-    return pack.all(_parted(_shown(view, [of]))[0], [of])
+    return pack.all(cut(_shown(view, [of]))[0], [of])
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,8 @@ class Played:
 
     @classmethod
     def of(cls, view: View, of: Sequence[Subject]) -> "Played | None":
+        if view.after_step is not None and (kept := sorted({step for each in of for step in steps(each)})):
+            return cls(FIELD, ASKED, [*kept], at_or_before(view.after_step, kept))
         for name, control in controls(view).items():
             if control.plays and not control.inside and len(values := control.steps(of)) > 1:
                 now = getattr(view, name)
@@ -95,27 +102,11 @@ class Played:
 
 
 def _shown(view: View, of: Sequence[Subject]) -> Iterable[Block]:
-    return content(view, of if view.together else of[0])
+    return content(view, _given(view, of))
 
 
-def _leads(block: Block) -> bool:
-    """Whether the script draws it as well as a page does, and all that stands in it."""
-    if isinstance(block, Columns):
-        return all(_leads(inner) for part in block.parts for inner in part)
-    return isinstance(block, LEADING) or (isinstance(block, Canvas) and block.script in TURNED)
-
-
-def _parted(blocks: Iterable[Block]) -> tuple[list[Block], Blocks]:
-    """(those that the script draws, the rest not made yet). A heading goes with what is below it."""
-    blocks, first, rest = iter(blocks), [], list[Block]()
-    for block in blocks:
-        if not _leads(block):
-            rest = [block]
-            break
-        first.append(block)
-    while first and isinstance(first[-1], Heading):
-        rest.insert(0, first.pop())
-    return first, chain(rest, blocks)
+def _given(view: View, of: Sequence[Subject]) -> Any:
+    return of if view.together else of[0]
 
 
 Frames = Callable[[View], Iterable[tuple[Sequence[Subject], Iterable[Block]]]]

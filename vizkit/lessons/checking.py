@@ -1,9 +1,11 @@
 """Whether a lesson holds on a model and a picture: views open, answers can be worked out, texts filled."""
 
 from collections.abc import Iterator
+from copy import copy
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from vizkit.geometry import out_of_box
 from vizkit.lessons.expressions import LessonError, Words
 from vizkit.lessons.judging import Judged, expected_of_none, first_grid, grid_of, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
@@ -11,7 +13,7 @@ from vizkit.lessons.pictured import unlike
 from vizkit.lessons.spoilers import spoilers
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Block
-from vizkit.views.subject import Subject, marking
+from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
     from vizkit.models import Loaded
@@ -40,7 +42,13 @@ def at_mark(step: Step, of: Of) -> Of:
         cell = marked(step, of, grid)
     except (LessonError, NotApplicable):
         return of
-    return of if cell is None else marking(of, ((cell[1] + 0.5) / grid[1], (cell[0] + 0.5) / grid[0]))
+    if cell is None:
+        return of
+    there, point = copy(of), ((cell[1] + 0.5) / grid[1], (cell[0] + 0.5) / grid[0])
+    there.point = out_of_box(point, of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))
+    there.marked, there._others, there._pictured = True, {}, {}
+    there.__dict__.pop("seen", None)
+    return there
 
 
 def asked_of(step: Step, of: Subject, own: bool) -> Subject:

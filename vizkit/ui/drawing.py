@@ -59,6 +59,7 @@ from vizkit.views.blocks import (
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.rules import POINT, Rule, below, one_of, tuple_of
 from vizkit.views.subject import Subject
+from vizkit.views.train.after_step import FIELD
 from vizkit.views.view import View
 
 OPENED_IN = {"Explore": "pages/explore.py", "Relevance": "pages/relevance.py"}
@@ -86,8 +87,9 @@ class Drawing:
         return f"{self.key}_{kind}{self.count}"
 
     def state(self, field: str) -> str:
-        """Where the session has a field of this view; "image" is the name of the picture itself."""
-        return field if field == "image" else key_of(self.entry, field, controls(self.view)[field])
+        """Where the session has a field of this view; "image" is the name of the picture itself, and the step after
+        which a run is shown is the same in all views."""
+        return field if field in ("image", FIELD) else key_of(self.entry, field, controls(self.view)[field])
 
     def put(self, field: str | tuple[str, ...], value: Any) -> None:
         """Set a field, or several to the parts of a value, as its widget holds it."""
@@ -192,7 +194,7 @@ def _part(to: Drawing, block: Part) -> None:
 
 
 def _later(to: Drawing, block: Later) -> None:
-    of: Any = next(of for of in (*to.of, to.without) if of is block.of)
+    of: Any = block.of
     todo = [job for job in block.jobs if of.find(job.key) is None]
     todo = [] if all(job.rough for job in todo) else todo
     task = to.next_key("later")
@@ -221,7 +223,7 @@ def _canvas(to: Drawing, block: Canvas) -> None:
     data = {**block.data, "label": block.alt}
     tells: dict[str, Any] = {}
     if block.of is not None:
-        of = next(each for each in to.of if each is block.of)
+        of = block.of
         data |= on_picture(of, Pictures(to.opacity, of=to.of).url(of.rgb)) | {"point": cursor(), "alone": False}
         tells["point"] = POINT, partial(asked_there, to, block.picks)
     for name, (rule, to_set) in block.tells.items():

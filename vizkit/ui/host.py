@@ -1,7 +1,7 @@
 """Draws any view on a page: its controls in one line, what it shows of every model, its help and its Save."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -22,13 +22,15 @@ from vizkit.ui.session.report import item_alone, item_of
 from vizkit.ui.session.subjects import NamedSubject, SharedSubject, picture_alone
 from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.sidebar import folders, inputs
+from vizkit.ui.widgets import over_training
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
-from vizkit.views import Entry, class_of, content, reads
+from vizkit.views import Entry, class_of, content, meant, reads
 from vizkit.views import entry as entry_of
-from vizkit.views.blocks import Blocks
+from vizkit.views.blocks import Block, Blocks, Later
 from vizkit.views.controls import controls, rule_of
 from vizkit.views.subject import no_model, no_picture
+from vizkit.views.train.after_step import has_map, jobs, keeper, playing, steps
 from vizkit.views.view import View
 
 FRAMES_BYTES = 5_000_000  # of all steps of one model, which one message brings: 12 layers of 18 × 18 patches take 3.5
@@ -58,12 +60,20 @@ def draw(entry: Entry, page: Any, given: Mapping[str, Any] = MappingProxyType({}
         of.beside = (*(other for _, other in able if other is not of), *others)
     with asking:
         view, opacity = ask(entry, cls, [of for _, of in able] or [without], given)
+        training = st.container(horizontal=True, vertical_alignment="bottom")
+    runs = [of for _, of in able] if entry.needs else []
+    view = replace(view, after_step=over_training.step(runs))
+    played = []
     if cls.together or not entry.needs:
-        reading.guarded(_one, Drawing(entry, view, [of for _, of in able], opacity, entry.name, without), 0)
+        every = [meant(view, of) for _, of in able] if runs else [of for _, of in able]
+        reading.guarded(_one, Drawing(entry, view, every, opacity, entry.name, without), 0, played)
     for index, (column, of) in enumerate([] if cls.together or not entry.needs else able):
         with column:
-            meant = view.meant(of)
-            reading.guarded(_one, Drawing(entry, view, [meant], opacity, f"{entry.name}{index}_{meant.source}"), index)
+            key = f"{entry.name}{index}_{of.source}"
+            reading.guarded(_one, Drawing(entry, view, [meant(view, of)], opacity, key), index, played)
+    if any(played):
+        with training:
+            over_training.choose(runs, view.after_step)
     reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 
@@ -89,8 +99,9 @@ def _add_able(able: list[Any], cls: type[View], column: Any, of: NamedSubject) -
     able.append((column, of))
 
 
-def _one(to: Drawing, index: int) -> None:
-    book, turned, blocks = leading(to.view, to.of or [to.without], to.opacity, FRAMES_BYTES)
+def _one(to: Drawing, index: int, played: list[bool]) -> None:
+    """`played`: whether it could be played over training."""
+    book, turned, blocks = _led(to, played)
     if book is not None:
         _turned(to, book)
         to.small += turned
@@ -103,6 +114,23 @@ def _one(to: Drawing, index: int) -> None:
     else:
         item = item_alone(to.view, "picture" in reads(to.view))
     save(key, item, to.of[0] if to.of else to.without, to.files, choices(to.small))
+
+
+def _led(to: Drawing, played: list[bool]) -> tuple[Packed | None, list[Block], Iterable[Block]]:
+    """As `leading`; over training when all steps are there, and until then as it is now, below the progress."""
+    of: Any = to.of if to.view.together else next(iter(to.of), None)
+    if not any(map(steps, to.of)):
+        return leading(to.view, to.of or [to.without], to.opacity, FRAMES_BYTES)
+    step, to.view = to.view.after_step, replace(to.view, after_step=None)
+    first, rest = playing(content(to.view, of))
+    played.append(has_map(first))
+    if step is None or not played[-1]:
+        return leading(to.view, to.of, to.opacity, FRAMES_BYTES)
+    to.view = replace(to.view, after_step=step)
+    keeps, todo = keeper(to.view, of), jobs(to.view, of)
+    if all(keeps.find(job.key) is not None for job in todo):
+        return leading(to.view, to.of, to.opacity, FRAMES_BYTES)
+    return None, [], [Later(keeps, todo, lambda found: ()), *first, *rest]
 
 
 def _turned(to: Drawing, book: Packed) -> None:

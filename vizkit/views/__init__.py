@@ -120,9 +120,23 @@ def answers(view: "View") -> bool:
     return any(each.answers for each in VIEWS.values() if each.module == where(view))
 
 
+def meant(view: "View", of: Any) -> Any:
+    """The subject that a view is of, where its settings name another model, or another step of its run."""
+    of = view.meant(of)
+    if view.after_step is None:
+        return of
+    from vizkit.views.train.after_step import then
+
+    return then(of, view.after_step)
+
+
 def content(view: "View", of: Any) -> "Blocks":
     """What a host draws of a view. Of one that shows answers the first sentence says where they mean nothing."""
     shown = view.content(of)
+    if view.after_step is not None:
+        from vizkit.views.train.after_step import over_training
+
+        shown = over_training(view, of, view.after_step)
     if not answers(view):
         return shown
     from vizkit.views.settled import with_caveat

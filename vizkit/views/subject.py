@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -200,6 +200,13 @@ class Subject:
     def _of_picture(self, name: str, rgb: "RGB") -> "Subject":
         return Subject(self.open, rgb, self.edits, self.picture_of, image=name, model=self.model, point=self.point)
 
+    def opening_after(self, step: int) -> "Callable[[], Loaded]":
+        """What opens the model of its run after a step."""
+        from vizkit.models import load
+
+        own = self.open()
+        return cache(lambda: load(f"{own.run}@{step}", device=own.device))
+
     # ---- what views ask of it ----------------------------------------------------------------------------------------
     @property
     def name(self) -> str:
@@ -346,20 +353,6 @@ class Subject:
 
         question: Question = self.kept(("question", loaded.head.name, target, against), ask)
         return question.at(layer).explain(method, progress)
-
-
-One = TypeVar("One", bound=Subject)
-
-
-def marking(of: One, point_xy: tuple[float, float]) -> One:
-    """The same, with the cursor at a point that is asked for, in fractions of what the model sees."""
-    from vizkit.geometry import out_of_box
-
-    there = copy(of)
-    there.point = out_of_box(point_xy, of.box_xyxy, (of.rgb.shape[0], of.rgb.shape[1]))
-    there.marked, there._others, there._pictured = True, {}, {}
-    there.__dict__.pop("seen", None)
-    return there
 
 
 @contextmanager

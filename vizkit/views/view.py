@@ -53,9 +53,11 @@ class View:
     asks how they are drawn. `slides`: the field of which every value can be saved as a figure of its own, "" for none.
     `bare`: something is left of it where nobody gives a model and an image. `by_name`: models are meant by their names
     alone, `Subject.chosen`, and none is opened.
-    `staged`: shown as its figure and its sentence alone, on whatever host."""
+    `staged`: shown as its figure and its sentence alone, on whatever host. `after_step`: of a model that is a run, what
+    it showed then, played over all steps that it kept, on one scale (`views.train.after_step`)."""
 
     staged: bool = field(default=False, kw_only=True, metadata=LATER)
+    after_step: int | None = field(default=None, kw_only=True, metadata=LATER)
 
     how: ClassVar[How]
     together: ClassVar[bool] = False

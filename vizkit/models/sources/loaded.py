@@ -61,7 +61,8 @@ class Loaded:
     a head, None where nobody knows; `probabilities`: whether the model itself has made probabilities of its logits.
     `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`. `own`: of
     a model without classes the embedding of one picture, to which those of others are likened, see `likened`. `then`:
-    of a run whose weights are those of a step, which step, and which weights.
+    of a run whose weights are those of a step, which step, and which weights. `run`: the folder that it was opened
+    from, and `step`, where these are the weights of then.
     """
 
     name: str
@@ -80,6 +81,8 @@ class Loaded:
     text_tower: Path | None = None
     own: Float[Tensor, " feature"] | None = None
     then: str = ""
+    run: Path | None = None
+    step: int | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
     counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)

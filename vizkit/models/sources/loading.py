@@ -247,7 +247,7 @@ def _from_folder(folder: Path, name: str, pretrained: bool, size_hw: Size | None
     stated = config.get("head") or (
         "softmax" if (folder / "recipe.json").is_file() else None
     )  # as our training makes it
-    loaded.then = then
+    loaded.then, loaded.run, loaded.step = then, folder, step
     return loaded if stated is None else with_head(loaded, stated)
 
 

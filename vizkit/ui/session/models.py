@@ -51,6 +51,12 @@ def opening(source: str, whole: Picture | None = None) -> "Callable[[], Loaded]"
     return own if source == name else partial(reading, own, source, chosen.classes_of(source))
 
 
+def opening_after(source: str, size_hw: tuple[int, int] | None) -> "Callable[[], Loaded]":
+    """Of a run after a step, "run:<name>@512", without opening it. `size_hw`: of its input where that is not usual."""
+    opened = Opened(run_folder(source))
+    return partial(_own, source, opened) if size_hw is None else partial(_whole, source, opened, size_hw)
+
+
 def reading(own: "Callable[[], Loaded]", source: str, texts: tuple[str, ...]) -> "Loaded":
     """A model that reads text with these classes; their digest is in `source`, which it is remembered by."""
     loaded = own()

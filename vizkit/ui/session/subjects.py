@@ -16,10 +16,11 @@ from vizkit.ui.session import models
 from vizkit.ui.session.chosen import cursor, title, whole_image
 from vizkit.ui.session.remembered import shelf
 from vizkit.views.subject import OfModel, Subject, no_model, no_picture
+from vizkit.work_folder import parted
 
 if TYPE_CHECKING:
     from vizkit.image import RGB
-    from vizkit.models import Keep
+    from vizkit.models import Keep, Loaded
     from vizkit.traces import Trace
 
 T = TypeVar("T")
@@ -74,6 +75,10 @@ class NamedSubject(SharedSubject):
         opening = models.opening(self.source, picture if self.whole_image else None)
         facts = {"image": name, "model": self.model, "point": self.point, "picture_of": self.picture_of}
         return NamedSubject(self.source, opening, picture, whole=self.whole_image, **facts)
+
+    def opening_after(self, step: int) -> "Callable[[], Loaded]":
+        size_hw = self.open().preprocessing.size_hw if self.whole_image else None
+        return models.opening_after(f"{parted(self.source)[0]}@{step}", size_hw)
 
     @property
     def seen(self) -> "Trace":
