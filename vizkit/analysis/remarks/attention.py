@@ -217,7 +217,7 @@ def evenness(entropy: Float[Tensor, "row column"], layer: int, head: int) -> str
 
 
 def evenest(statistics: tuple[Layer, ...]) -> str | None:
-    """The heads that attend least and most evenly; None of a single head."""
+    """The heads that attend least and most evenly, or that none stands out; None of a single head."""
     heads = [
         (share, head, layer)
         for layer, each in enumerate(statistics, 1)
@@ -226,6 +226,8 @@ def evenest(statistics: tuple[Layer, ...]) -> str | None:
     if len(heads) < 2:
         return None
     (low, *sharp), (high, *even) = min(heads), max(heads)
+    if percent(low) == percent(high):
+        return f"All heads attend about equally evenly, with {percent(low)} of the largest entropy."
     return (
         f"Least even is head {sharp[0]} of layer {sharp[1]}, with {percent(low)} of the largest entropy; most even "
         f"is head {even[0]} of layer {even[1]}, with {percent(high)}."
@@ -233,8 +235,8 @@ def evenest(statistics: tuple[Layer, ...]) -> str | None:
 
 
 def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> str | None:
-    """The head that gives most of its attention to something, such as "the class token"; None of a single head, and
-    where none gives anything."""
+    """The head that gives most of its attention to something, such as "the class token", or that none stands out; None
+    of a single head, and where none gives anything."""
     heads = [
         (share, head, layer) for layer, each in enumerate(by_layer, 1) for head, share in enumerate(each.tolist(), 1)
     ]
@@ -242,6 +244,8 @@ def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> str | Non
         return None
     share, head, layer = most
     mean = sum(each for each, *_ in heads) / len(heads)
+    if percent(share) == percent(mean):
+        return f"All heads give {to} about equally much: {percent(mean)}."
     return f"Of all heads, head {head} of layer {layer} gives {to} most: {percent(share)}; the mean is {percent(mean)}."
 
 

@@ -37,6 +37,11 @@ def of_answers(
     return f"{with_}, the answer stays {names[first]}, {fell}."
 
 
+def of_overlap(title: str, shared: float) -> str:
+    """`title`: of the map, "Where the class token looks in layer 1"; `shared`: its overlap with that before, 0 to 1."""
+    return f"{title} overlaps by {percent(shared)} with where it looked before."
+
+
 def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX) -> str:
     """How many parts, called `what`, the answer `name` needs, or falls without."""
     text = value_of(head)
