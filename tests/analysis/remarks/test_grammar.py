@@ -552,6 +552,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
         for costs in ((1.0,), (1.0, 2.0), (4.0, 1.0, 2.0), (1.0, 1.0))
     ),
+    attention.clearest: lambda: (
+        attention.clearest(torch.full((10, 10), 0.01), [torch.eye(10)[None] / 10] * layers, None) for layers in (1, 2)
+    ),
     interventions.of_overlap: lambda: (interventions.of_overlap("Where head 1 looks", share) for share in SHARES),
     interventions.of_answers: lambda: (
         interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), changes, head)
