@@ -54,7 +54,8 @@ class Layout:
         return {
             f"{name}_{at}" if len(chosen) > 1 else name: values
             for at, (_, blocks) in enumerate(chosen, 1)
-            for maps in small_maps(blocks)
+            for maps in blocks
+            if isinstance(maps, Tiles | Grid)
             for name, values in zip(_cells(maps), maps_of(maps), strict=True)
         }
 
