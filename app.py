@@ -18,6 +18,7 @@ else:
     if st.query_params:  # before the rest is imported: every tenth of a second counts until the first picture
         warm_up()
 
+    from vizkit.ui.session import linked_picture
     from vizkit.ui.session.chosen import renew_address
     from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
     from vizkit.ui.sidebar.inputs import sidebar
@@ -30,9 +31,10 @@ else:
         renew_address()
         st.set_page_config(page_title=f"{page.title} · vizkit", page_icon=ICON, layout="wide")
         reads = read_now(stem_of(page))
-        with heading(page.title, reads):
-            copy_link.button()
+        row = heading(page.title, reads)
         with st.sidebar:
             sidebar(reads)
+        with row:
+            copy_link.button(linked_picture.left_behind())
         page.run()
         lead_on(stem_of(page))

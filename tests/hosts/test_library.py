@@ -80,6 +80,13 @@ def test_several_models_stand_after_one_another(digits):
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
+def test_a_layer_or_head_beyond_those_of_all_models_is_refused(digits):
+    with pytest.raises(ControlError, match="head is a number from 1 to 4, not 99"):
+        vizkit.show("explore", digits, DIGIT, head=99)
+    with pytest.raises(ControlError, match="depth is a number from 1 to 6, not 99"):
+        vizkit.show("rollout", digits, DIGIT, depth=99)
+
+
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".html", ".npz", ".PNG", ".SVG", ".HTML", ".NPZ"])
 def test_each_file_is_what_its_ending_says(shown, suffix, tmp_path):
     path = tmp_path / f"rollout{suffix}"

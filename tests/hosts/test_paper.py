@@ -408,6 +408,18 @@ def test_only_some_layers_heads_or_maps_are_on_a_figure(block, only, across, dow
     assert drawn.title == f"A title: {', '.join(only)}"
 
 
+def test_numbers_of_a_figure_of_chosen_maps_are_those_maps_and_the_choices_are_with_them():
+    layout, (maps,) = Layout(85, ("layer 1", "layer 11", "head 2")), heads(12).still
+    found = layout.numbers([([subject()], [maps])])
+    assert [*found] == ["layer 1, head 2", "layer 11, head 2"]
+    across = len(maps.columns)
+    np.testing.assert_array_equal(found["layer 11, head 2"], maps.maps[across + 10].values)
+    assert layout.meta == {"figure": {"only": ["layer 1", "layer 11", "head 2"], "width_mm": 85}}
+    assert Layout().meta == {}
+    of_tiles = Layout(only=("number 4",)).numbers([([subject()], [tiles(5)])] * 2)
+    assert [*of_tiles] == ["number 4_1", "number 4_2"]
+
+
 def test_a_name_that_no_map_has_is_said_with_those_that_there_are():
     with pytest.raises(ControlError, match="called 'layer 4'; there are layer 1, layer 2, layer 3, head 1, head 2"):
         paper_sheet([([subject()], [heads(3)])], CAPTIONS, layout=Layout(only=("layer 4",)))

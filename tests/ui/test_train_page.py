@@ -655,6 +655,14 @@ def test_time_comes_from_measured_runs_only(runs_home):
     assert "about **30 s**, at 50 images/s as in first" in time_estimate.sentence(same)
 
 
+def test_the_form_says_in_how_many_steps_the_weights_change():
+    assert start.steps_in_words(12, 5) == "12 steps an epoch, 60 in all."
+    few = "1 step an epoch, 5 in all. That is few: take more epochs, or a smaller batch."
+    assert start.steps_in_words(1, 5) == few
+    assert start.steps_in_words(0, 5) == ""
+    assert start.time_of(DIGITS.but({"images": 96, "batch": 96, "epochs": 5}), None).endswith(few)
+
+
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [

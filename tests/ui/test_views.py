@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -23,7 +24,9 @@ from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.views import View, function_of, package_of
 from vizkit.views.address import key_of
+from vizkit.views.blocks import Map
 from vizkit.views.controls import controls
+from vizkit.views.rows_of import places_for_browser
 
 ROOT = Path(__file__).parents[2]
 STEMS = [stem for pages in shell.PAGES.values() for stem, *_ in pages]
@@ -219,6 +222,17 @@ def test_a_view_that_does_not_work_is_named(toy, stem: str, code: str, needs: st
     stem, view = toy(stem, f'View("Toy", "A toy.", "it", {needs!r}),', "it", code)
     found = [*missing(stem, view), *undrawn(opened(stem, view.title, list(NEEDS["model"].models[:1])), stem, view, {})]
     assert any(sentence in each for each in found)
+
+
+def test_the_recipe_of_architecture_for_a_map_over_patches():
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"`yield (Map\(places_for_browser.*?\))`", text)
+    (of,) = vizkit.show("rollout", vizkit.load("bundled:digits_vit"), samples.picture(IMAGE)).subjects
+    values = np.arange(64.0).reshape(8, 8)
+    given = {"of": of, "values": values, "sentence": ""}
+    block = eval(code, {"Map": Map, "places_for_browser": places_for_browser, **given})
+    assert block.rows.key_grid == of.layers[0].query.grid == (8, 8)
+    np.testing.assert_array_equal(block.rows.values, values.reshape(1, -1))
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------

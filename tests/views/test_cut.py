@@ -70,11 +70,12 @@ def test_every_step_says_what_it_does_and_the_last_what_the_sequence_costs():
     of = subject("digits_vit")
     said = [
         next(block.text for block in Cut(step=step).show(of) if isinstance(block, Said))
-        for step in (1, 2, 2.25, 3, 4, 5)
+        for step in (1, 2, 2.25, 3, 4, 4.75, 5)
     ]
-    assert [words[0] for words in said] == list("123345")
+    assert [words[0] for words in said] == list("1233455")
     assert "64 patches" in said[1]
-    assert [("pairs" in words) for words in said] == [False] * 5 + [True]
+    assert said[5] == "5 · To each of the 64 embeddings the vector of its place is added."
+    assert [("pairs" in words) for words in said] == [False] * 6 + [True]
 
 
 def test_the_patch_is_that_of_the_cursor_and_before_anybody_set_it_the_one_that_the_model_looks_at():

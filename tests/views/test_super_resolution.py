@@ -149,7 +149,7 @@ def test_of_a_place_of_the_image_as_it_is_attention_is_what_the_network_saw():
 def test_a_reference_of_the_image_as_it_is_has_its_arrow_too():
     canvas = as_it_is(second="digit 3", place=(100, 90))
     assert len(canvas.data["place"]) == 1
-    assert "takes its texture from" in canvas.data["says"]
+    assert "is given texture from" in canvas.data["says"]
     assert "moved" not in canvas.tells
 
 

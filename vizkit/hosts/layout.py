@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from vizkit.figure.saved.plate import Plate, printed
 from vizkit.figure.saved.single import SMALL
 from vizkit.figure.saved.small_maps import width_of_table
@@ -45,6 +47,23 @@ class Layout:
                 raise ControlError(f"No small map of this figure is called {each[:60]!r}; {there}.")
         kept = ((of, [*self._figure(of, blocks)]) for of, blocks in columns)
         return [(of, blocks) for of, blocks in kept if blocks]
+
+    def numbers(self, columns: Columns) -> dict[str, np.ndarray]:
+        """The chosen maps alone, called "layer 3, head 2", of several models with "_1", "_2" after it."""
+        chosen = self.chosen(columns)
+        return {
+            f"{name}_{at}" if len(chosen) > 1 else name: values
+            for at, (_, blocks) in enumerate(chosen, 1)
+            for maps in blocks
+            if isinstance(maps, Tiles | Grid)
+            for name, values in zip(_cells(maps), maps_of(maps), strict=True)
+        }
+
+    @property
+    def meta(self) -> dict[str, object]:
+        """What was chosen, for the file of its numbers; nothing of a figure as the page has it."""
+        asked = {"only": list(self.only), "width_mm": self.width_mm}
+        return {"figure": {name: value for name, value in asked.items() if value}} if self != WHOLE else {}
 
     def titled(self, title: str) -> str:
         """What a view shows, without the map that was large: it is not on the figure."""
@@ -125,6 +144,19 @@ def sides(maps: Tiles | Grid) -> tuple[Sequence[str], Sequence[str]]:
     if isinstance(maps, Grid):
         return maps.columns, [row.name for row in maps.rows]
     return maps.columns, maps.rows if maps.columns else [tile.name for tile in maps.maps]
+
+
+def maps_of(maps: Tiles | Grid) -> list[np.ndarray]:
+    """Their numbers, row by row."""
+    return [tile.values for tile in maps.maps] if isinstance(maps, Tiles) else [tile.values for tile, _ in maps.cells]
+
+
+def _cells(maps: Tiles | Grid) -> list[str]:
+    """What each is called, row by row."""
+    across, down = sides(maps)
+    if not maps.columns:
+        return [*down]
+    return [", ".join(filter(None, (column, row))) for row in down or [""] for column in across]
 
 
 def _kept(maps: Tiles | Grid, across: Sequence[int], down: Sequence[int]) -> Tiles | Grid:

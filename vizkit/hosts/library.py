@@ -19,7 +19,7 @@ from vizkit.datasets.samples import image_of
 from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
 from vizkit.views import VIEWS, Entry, class_of, reads, replaced
-from vizkit.views.controls import ControlError, checked, controls, setting
+from vizkit.views.controls import ControlError, checked, controls, refuse_beyond, setting
 from vizkit.views.subject import CENTRE, Subject, no_model, no_picture
 from vizkit.views.trained import AT_HAND, trained
 from vizkit.views.view import View
@@ -71,6 +71,7 @@ def show(
     if after_step is not None:
         _refuse_missing(after_step, subjects)
     able(view, subjects)
+    refuse_beyond(view, subjects)
     return Showing(checked(view, subjects), subjects)
 
 

@@ -105,7 +105,7 @@ class Showing:
         suffix = Path(path).suffix.lower()
         if suffix not in SUFFIXES:
             raise ValueError(f"{path} cannot be written: give a name that ends in {listed(SUFFIXES, 'or')}.")
-        kinds = {".npz": self._npz, ".html": self._html, ".zip": self._slides}
+        kinds = {".npz": lambda: self._npz(layout), ".html": self._html, ".zip": self._slides}
         write(path, kinds.get(suffix, lambda: self._picture(suffix, layout))())
 
     def _slides(self) -> bytes:
@@ -115,10 +115,14 @@ class Showing:
             raise ValueError(f"{entry(self.view).title} has no steps that could be slides: save a figure.")
         return zipped(Showing(step, self.subjects)._plate() for step in steps)
 
-    def _npz(self) -> bytes:
+    def _npz(self, layout: Layout) -> bytes:
+        """Of a figure of chosen maps these alone."""
+        from vizkit.hosts.paper import shown
+
         content = io.BytesIO()
-        meta = np.array(json.dumps(self.meta, ensure_ascii=False))
-        np.savez(content, allow_pickle=False, meta=meta, **self.numbers)  # pyright: ignore[reportArgumentType]
+        meta = np.array(json.dumps(self.meta | layout.meta, ensure_ascii=False))
+        numbers = layout.numbers(shown(self.view, self.subjects)) if layout.only else self.numbers
+        np.savez(content, allow_pickle=False, meta=meta, **numbers)  # pyright: ignore[reportArgumentType]
         return content.getvalue()
 
     def _picture(self, suffix: str, layout: Layout) -> bytes | str:

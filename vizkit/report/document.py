@@ -73,7 +73,8 @@ def html(report: Report, inputs: Sequence[Subject]) -> str:
         for number, entry, given in zip(numbers, report.entries, inputs, strict=True)
     ]
     heading = f"<h1>{escape(report.title)}</h1>" if report.title else ""
-    return paged(f"{heading}{''.join(articles)}<footer>Made by vizkit {__version__}.</footer>", report.title)
+    printed = "<button class='print' onclick='print()'>Print, or save as PDF</button>"
+    return paged(f"{printed}{heading}{''.join(articles)}<footer>Made by vizkit {__version__}.</footer>", report.title)
 
 
 def article(entry: Entry, inputs: Subject, number: int = 0, most_bytes: int = FRAMES_BYTES) -> str:

@@ -1,6 +1,7 @@
 """From an item to its files: PNG, SVG, a page of its own, numbers."""
 
 import io
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -12,8 +13,8 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import Captions
 from vizkit.figure.saved.svg import svg
 from vizkit.hosts import paper
-from vizkit.hosts.layout import Layout
-from vizkit.report.item import Item, complete, written
+from vizkit.hosts.layout import WHOLE, Layout
+from vizkit.report.item import Item, complete, to_json, written
 from vizkit.views.controls import checked
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
@@ -28,6 +29,7 @@ class Made:
     item: Item
     numbers: Mapping[str, np.ndarray]
     plate: Plate
+    layout: Layout = WHOLE
 
     @property
     def png(self) -> bytes:
@@ -39,9 +41,11 @@ class Made:
 
     @property
     def npz(self) -> bytes:
-        """The numbers under their names, and `meta`: the item as JSON."""
+        """The numbers under their names, of a figure of chosen maps these alone, and `meta`: the item as JSON, with
+        what was chosen."""
         buffer = io.BytesIO()
-        np.savez(buffer, allow_pickle=False, meta=np.array(written(self.item)), **self.numbers)
+        meta = np.array(json.dumps(to_json(self.item) | self.layout.meta))
+        np.savez(buffer, allow_pickle=False, meta=meta, **self.numbers)
         return buffer.getvalue()
 
 
@@ -55,7 +59,8 @@ def made(item: Item, inputs: Subject, *, lying: bool = False, width_mm: int | fl
     if lying and not view.slides and not item.only:  # which lie as they are
         return Made(item, numbers, paper.lying(shown, around, opacities))
     layout = Layout(width_mm, item.only)
-    return Made(item, numbers, paper.sheet(shown, around, opacities, paper.width_of(view), layout))
+    numbers = layout.numbers(shown) if item.only else numbers
+    return Made(item, numbers, paper.sheet(shown, around, opacities, paper.width_of(view), layout), layout)
 
 
 def ready(item: Item, inputs: Subject) -> tuple[Item, View, list[Subject]]:

@@ -19,11 +19,13 @@ from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import PLAYED, scrubber
 from vizkit.views import Entry, entry
 from vizkit.views.address import as_text, from_text, key_of
-from vizkit.views.controls import Control, ControlError, controls, options, setting
+from vizkit.views.controls import Control, ControlError, controls, options, refusal, setting
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
+SAID = ("choice", "number", "layer", "head", "query", "switch")  # of which `ask` says what a link cannot have
+_NONE = object()
 SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX, TEXT_PX = 150, 270, 150, 320, 110, 480
 
 
@@ -33,7 +35,7 @@ def ask(
     """The view as it is set, and how maps are drawn (a key of OPACITIES). `given`: fields that a page has chosen
     already; then what few change is not asked either."""
     asked = controls(cls)
-    values, drawn = dict(given), next(iter(OPACITIES))
+    values, drawn, refused = dict(given), next(iter(OPACITIES)), list[str]()
 
     def choose(rare: bool) -> None:
         for name in asked:
@@ -41,12 +43,17 @@ def ask(
             if name in given or control.more is not rare or not (control.when is None or control.when(cls(**values))):
                 continue
             key, default = key_of(entry, name, control), _default(cls, name)
+            linked = None if key in st.session_state else st.query_params.get(key)
             if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
                 values[name] = known[0]  # these models leave nothing to choose
             elif control.inside:
                 values[name] = _told(key, control, partial(setting, cls(**values), name, of=of), default)
             else:
                 values[name] = WIDGETS[control.kind](key, control, of, default)
+            if linked and (sentence := not_here(control, linked, of)):
+                st.session_state[f"_{key}_refused"] = sentence, values[name]
+            if values[name] == st.session_state.get(f"_{key}_refused", ("", _NONE))[1]:
+                refused.append(st.session_state[f"_{key}_refused"][0])
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose(rare=False)
@@ -54,7 +61,19 @@ def ask(
             with more():
                 choose(rare=True)
                 drawn = choose_drawing() if cls.overlays else drawn
+    if refused:
+        st.caption(f":material/link_off: {plain(' '.join(refused))}")
     return cls(**values), drawn
+
+
+def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
+    """Why what a link asks is not shown; "" where it is, and where its own widget says so. It is said until another is
+    chosen."""
+    if control.pictures or control.meant is not None or control.kind not in SAID:
+        return ""
+    value = from_text(control, text)
+    sentence = f"cannot be {text[:60]!r}." if value is None else refusal(control, value, of)
+    return f"In this link {control.label} {sentence} The usual one is shown." if sentence else ""
 
 
 def _default(cls: type[View], name: str) -> Any:

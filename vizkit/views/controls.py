@@ -277,6 +277,16 @@ def checked(view: V, of: Subjects) -> V:
     return view
 
 
+def refuse_beyond(view: View, of: Subjects) -> None:
+    """Of somebody who asks now. Raises ControlError for a layer or a head beyond those of all these subjects, which
+    `checked` takes for the last."""
+    for name, control in controls(view).items():
+        if control.kind in ("layer", "head") and (value := getattr(view, name)) is not None:
+            asked = (control.when is None or control.when(view)) and control.ends(of)[1] > 0
+            if asked and (sentence := refusal(control, value, of)):
+                raise ControlError(f"{name} {sentence}")
+
+
 def setting(view: type[View] | View, name: str, value: Any, of: Subjects | None = None) -> Any:
     """The value of a field, of the field's own type. Raises ControlError where these subjects do not have it, or
     without them, where none can."""

@@ -11,7 +11,7 @@ from vizkit.analysis.attention.attention_map import all_heads, attention_map, fi
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.remarks import attention, places
 from vizkit.figure.scales import of_shares
-from vizkit.geometry import along, in_shares, name_of
+from vizkit.geometry import along, cell_of, in_shares, name_of
 from vizkit.heads import LIKENESS
 from vizkit.traces import NotApplicable
 from vizkit.views import ALIKE, alike
@@ -191,6 +191,7 @@ class Explore(View):
         if grid is None:
             yield Line(why_no_map(shown))
         asked, among = self.asked(of), None if index is None else index - 1
+        clearer = self.clearer(of, trace, number) if grid and among is None else None
         rows = layer_for_browser(shown, among, asked, of_shares(self.scale))
         every = shown.query_ids.numel() >= len(shown.query)
         key = "said", number, index, None if every else asked
@@ -201,13 +202,19 @@ class Explore(View):
             "Attention of",
             "share of the query's attention",
             bars,
-            said_by.get(find_query(shown, asked)[0], otherwise),
+            " ".join(filter(None, (said_by.get(find_query(shown, asked)[0], otherwise), clearer))),
             "query",
             said_by=said_by,
             guide="Hover over another patch, or play the layers above.",
             elsewhere=tuple(self.elsewhere(of)),
             tour=tuple(tour(of)),
         )
+
+    def clearer(self, of: Subject, trace: "Trace", number: int) -> str | None:
+        """Of a mean that is nearly even, which head is not."""
+        shown, asked = layers(trace)[number - 1], self.asked(of)
+        cell = None if isinstance(asked, str) else cell_of(shown.query, find_query(shown, asked)[0])
+        return attention.clearest(attention_map(shown, asked).places, all_heads(trace, asked), cell)
 
     def elsewhere(self, of: Subject) -> Iterator[tuple[str, tuple[int, int], "Box"]]:
         """The grids of the other models at this layer."""

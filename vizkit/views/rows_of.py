@@ -45,8 +45,14 @@ def layer_for_browser(attention: "Attention", head: int | None, query: "Query", 
 
 def stage_for_browser(features: "Features") -> Rows:
     """One stage of a network without attention: the strength of its features as the only row there is."""
-    row = feature_strength(features).numpy().reshape(1, -1)
-    return Rows(row, features.tokens.grid, scale=robust([row]), kind="features")
+    return places_for_browser(feature_strength(features).numpy())
+
+
+def places_for_browser(values: np.ndarray) -> Rows:
+    """One number for every place (row, column), of any unit, whatever asks; coloured from the 1st to the 99th
+    percentile."""
+    row = values.reshape(1, -1)
+    return Rows(row, (values.shape[0], values.shape[1]), scale=robust([row]), kind="features")
 
 
 def entropy_for_browser(entropy: "Tensor", of_all: "Sequence[Sequence[Tensor | None]]") -> Rows:

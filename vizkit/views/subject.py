@@ -34,7 +34,8 @@ MEAN_TRACE_BYTES = 1200 * 2**20  # of one head
 class Subject:
     """`open` gives the model, `original` are the pixels of an image before any preprocessing. It holds no weights.
     `edits`: changes of both as texts (`interventions.Changes`), ReportError for those that cannot be read or made;
-    `picture_of`: other images that they name. `rgb` is drawn: the original, or the changed image that the model sees.
+    `picture_of`: other images that they name. `rgb` is drawn: the whole original, or the changed image; patches cover
+    `seen_rgb`, of which a crop has left out a border.
     `image`: the name of the image, and `model` what people call the model; "" of one without. `point`: where the
     cursor stands, in fractions (x, y) of the image.
     """

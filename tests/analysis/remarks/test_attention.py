@@ -146,10 +146,33 @@ def test_the_most_local_and_the_most_global_head():
     assert alike == "Heads differ little in distance: 8 to 11 pixels on average."
 
 
+def test_heads_whose_entropies_are_written_alike_are_not_told_apart():
+    from vizkit.analysis.attention.statistics import by_layer
+
+    layer = by_layer(trace_of(attention(torch.full((2, 26, 26), 1 / 26))))[0]
+    said = rules.evenest((replace(layer, entropy=torch.tensor([0.996, 0.998])),))
+    assert said == "All heads attend about equally evenly, with more than 99 % of the largest entropy."
+    said = rules.evenest((replace(layer, entropy=torch.tensor([0.5, 0.998])),))
+    assert said.startswith("Least even is head 1 of layer 1, with 50 %")
+
+
+def test_beside_an_even_mean_the_clearest_deep_head_is_named():
+    """Of layer 1 nothing is taken; of layer 2 head 1 looks at its own place, head 2 at four far away, head 3 at
+    eight."""
+    even, maps = torch.full((10, 10), 0.01), torch.zeros(2, 3, 10, 10)
+    maps[0, :, 9, :4] = maps[1, 1, 9, :4] = maps[1, 0, 0, :4] = 0.25
+    maps[1, 2, 5, :8] = 0.125
+    assert rules.clearest(even, [*maps], (0, 0)) == "Clearer is head 2 of layer 2, where half lies on 2 of 100."
+    assert rules.clearest(maps[1, 2], [*maps], (0, 0)) is None, "no even map"
+    assert rules.clearest(even, [even.expand(3, 10, 10)] * 2, (0, 0)) is None, "no clear head"
+
+
 def test_the_head_that_gives_most():
     """(0.1 + 0.5 + 0.3) ÷ 3 = 0.3."""
     said = rules.most_given([torch.tensor([0.1, 0.5]), torch.tensor([0.3])], "the class token")
     assert said == "Of all heads, head 2 of layer 1 gives the class token most: 50 %; the mean is 30 %."
+    said = rules.most_given([torch.tensor([0.011, 0.012])], "the class token")
+    assert said == "All heads give the class token about equally much: 1 %."
     assert rules.most_given([torch.tensor([0.1])], "padding") is None
     assert rules.most_given([torch.zeros(2)], "padding") is None
 

@@ -499,6 +499,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for others in (0, 1, 7)
     ),
     data_set.marked: lambda: (data_set.marked("ant", count, 80, (count, 0)) for count in COUNTS if 0 < count < 80),
+    data_set.mean_images: lambda: (
+        data_set.mean_images(members, own, "in the middle") for members in COUNTS if members for own in (True, False)
+    ),
     data_set.shortcut: lambda: (
         data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, effect)
         for members in COUNTS
@@ -549,6 +552,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         )
         for costs in ((1.0,), (1.0, 2.0), (4.0, 1.0, 2.0), (1.0, 1.0))
     ),
+    attention.clearest: lambda: (
+        attention.clearest(torch.full((10, 10), 0.01), [torch.eye(10)[None] / 10] * layers, None) for layers in (1, 2)
+    ),
+    interventions.of_overlap: lambda: (interventions.of_overlap("Where head 1 looks", share) for share in SHARES),
     interventions.of_answers: lambda: (
         interventions.of_answers(LABELS, beside(p).exp().tolist(), beside(q).exp().tolist(), changes, head)
         for p, q, changes, head in product(SHARES, SHARES, ("", "1 patch hidden", "3 heads off"), HEADS)

@@ -14,6 +14,7 @@ from vizkit.analysis.remarks.interventions import (
     of_deciding,
     of_heads,
     of_lens,
+    of_lens_value,
     of_patches,
     of_patching,
     of_pruning,
@@ -76,10 +77,21 @@ def test_of_a_likeness_a_detour_and_what_grows_more_are_said() -> None:
         "Towards astronaut: the likeness to astronaut goes from 0.200 to 0.400, its largest, at λ = 1."
     )
     assert words(0.8, 0.8, 0.7, 0.9, rocket=(0.5, 0.5, 0.75, 0.5)) == (
-        "Towards astronaut: the likeness to astronaut goes from 0.800 down to 0.700 at λ = 1, then to 0.900, its "
-        "largest, at λ = 2; that to rocket grows more, from 0.500 to 0.750 at λ = 1."
+        "Towards astronaut it leads elsewhere: the likeness to rocket grows most, from 0.500 to 0.750 at λ = 1; that "
+        "to astronaut goes from 0.800 down to 0.700 at λ = 1, then to 0.900, its largest, at λ = 2."
     )
     assert words(0.8, 0.8, 0.7, 0.6).startswith("Towards astronaut: no λ up to 2 makes the likeness")
+
+
+def test_where_a_value_comes_late_or_a_region_makes_it_worse_that_is_said() -> None:
+    late = of_lens_value("likeness", [0.1, 0.1, 0.1, 1.0], "the class token", LIKENESS)
+    assert late.endswith("goes from 0.100 after the first layer to 1.000; most of that comes in the last layer.")
+    early = of_lens_value("likeness", [0.1, 0.8, 0.9, 1.0], "the class token", LIKENESS)
+    assert early.endswith("to 1.000; half of that is there by layer 2.")
+    regions = torch.tensor([[[0.44, -1.24]]])
+    said = of_patching("mayfly", 0.9, 0.2, regions, torch.zeros(1, 0), ())
+    assert "(44 %); row 1, column 2 after block 1 takes away 124 % more of it" in said
+    assert "takes away" not in of_patching("mayfly", 0.9, 0.2, regions / 4, torch.zeros(1, 0), ())
 
 
 def test_smallest_sets_in_words():

@@ -46,7 +46,7 @@ def test_arrow_keys_choose_a_place(page: Page, server: str):
     expect(canvas).to_have_attribute("data-at", "12,13")
     canvas.locator("canvas").first.press("ArrowUp")
     expect(canvas).to_have_attribute("data-at", "11,13")
-    expect(page.locator(f"{MAIN} .says")).to_contain_text("Row 12, column 14 takes its texture")
+    expect(page.locator(f"{MAIN} .says")).to_contain_text("Row 12, column 14 is given texture")
 
 
 @pytest.mark.product(first=0)

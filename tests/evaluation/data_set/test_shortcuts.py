@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tests.evaluation.data_set.toys import recorded
-from vizkit.analysis.remarks.data_set import place_in_words
+from vizkit.analysis.remarks.data_set import mean_images, place_in_words, shortcut
 from vizkit.datasets.image_set import ImageSet, Source
 from vizkit.datasets.planted import Planted
 from vizkit.evaluation.data_set import hide, shortcuts, verdict
@@ -227,3 +227,26 @@ def test_places_in_words(cell, words):
     place = np.zeros((9, 9), bool)
     place[cell] = True
     assert place_in_words(place) == words
+
+
+def test_a_place_in_several_pieces_is_not_called_by_its_middle():
+    place = np.zeros((9, 9), bool)
+    place[[0, 1, 4], [4, 5, 0]] = True  # two that touch at a corner, and one
+    assert place_in_words(place) == "in 2 pieces"
+
+
+def test_no_shortcut_is_said_of_this_model_and_not_where_few_images_cannot_tell():
+    given = ("nymph", 16, 16, "in the middle", 9.0)
+    said = shortcut(*given, (0.88, 0.88, 0.88), "")
+    assert said.startswith("No shortcut found for this model. In all 16 images of “nymph”")
+    assert said.endswith("the answers do not depend on it alone.")
+    said = shortcut(*given, (0.88, 0.69, 0.88), "")
+    assert said.startswith("No shortcut is shown for this model.")
+    assert said.endswith("with another place hidden 88 %: 16 images cannot tell that from chance.")
+
+
+def test_a_label_that_is_one_cluster_is_compared_with_other_labels():
+    assert mean_images(16, True, "in the middle").endswith(
+        "; of the others of this label; and the place that is covered, in the middle."
+    )
+    assert "others" not in mean_images(16, False, "in the middle").replace("has no others", "")

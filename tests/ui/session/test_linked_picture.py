@@ -3,6 +3,7 @@
 import io
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import VIT, components, fine, opened, texts
 from vizkit.image import read_picture
-from vizkit.ui.session import uploads
+from vizkit.ui.session import linked_picture, uploads
 
 NOT_HERE = "This link shows rocket.png, which is not here"
 
@@ -51,6 +52,19 @@ def test_the_address_has_name_and_digest_of_an_upload_and_of_nothing_else():
     assert test.query_params["image"] == "rocket.png"
     test.selectbox(key="image").set_value("china").run()
     assert "upload" not in test.query_params
+
+
+def test_whoever_copies_a_link_is_told_what_it_leaves_behind(monkeypatch: pytest.MonkeyPatch):
+    """An upload, and a model of one's own; nothing of what comes with vizkit, or is kept by the server."""
+    state = SimpleNamespace(session_state={"image": "rocket.png", "models": ["a.pt", VIT]}, query_params={})
+    monkeypatch.setattr(linked_picture, "st", state)
+    assert linked_picture.left_behind() == ""
+    state.query_params["upload"] = DIGEST
+    assert linked_picture.left_behind().startswith("rocket.png is not in the link: whoever opens it has to upload")
+    state.session_state["_checkpoints"] = {"a.pt": None}
+    assert linked_picture.left_behind().startswith("rocket.png and a.pt are not in the link")
+    monkeypatch.setattr(linked_picture, "settings", lambda: SimpleNamespace(keep_pictures=True))
+    assert linked_picture.left_behind().startswith("a.pt is not")
 
 
 def test_a_link_to_an_upload_shows_no_other_picture_and_opens_as_linked_when_it_arrives():

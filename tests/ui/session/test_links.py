@@ -151,6 +151,12 @@ def test_a_link_that_makes_no_sense_opens_the_view_as_it_begins():
     test = shell_opened(models=models, layer="99", head="zz", query="[nobody]", scale="?", draw="?", focus="?", at="?")
     assert not test.exception
     assert state(test) == state(usual)
+    said = texts(test)
+    assert "In this link Layer is a number from 1 to 6, not 99. The usual one is shown." in said
+    assert "In this link Head is a number from 1 to 4, not 'zz'" in said or "In this link Head cannot be 'zz'" in said
+    assert "In this link Query cannot be 'nobody': there are patch, cls." in said
+    assert "In this link" not in texts(usual)
+    assert "Layer is a number" not in texts(test.slider(key="layer").set_value(2).run()), "another one is chosen"
 
 
 def test_a_default_that_changes_with_the_models_leaves_a_link_what_it_was():

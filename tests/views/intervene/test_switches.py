@@ -1,17 +1,21 @@
 """Switches: what its canvas is sent, what it tells, where it opens, and its maps before and after."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from tests.views.contract import everything, subject
+from vizkit.analysis.swin.total_variation import total_variation
 from vizkit.datasets import samples
 from vizkit.heads import LIKENESS, SOFTMAX
 from vizkit.interventions import Changes
+from vizkit.lessons.vocabulary.attention import attention
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Bars, Canvas, Later, Said, Tiles
 from vizkit.views.intervene.answers import Row
-from vizkit.views.intervene.changed import place
+from vizkit.views.intervene.changed import asking, place
 from vizkit.views.intervene.switches import COSTLIEST, NONE, Switches
 from vizkit.views.rules import RefusedError
 from vizkit.views.settled import flat, settled
@@ -170,6 +174,20 @@ def test_of_two_patches_that_change_places_both_are_needed():
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
 @pytest.mark.product
+def test_with_a_map_of_where_a_query_looks_the_sentence_says_how_much_of_that_is_as_before():
+    """As the word of a lesson has it; on a stage, where nothing else is asked, that alone."""
+    of, changes = subject("digits_vit"), "positions:zero"
+    query = asking(of)[0]
+    assert query == "cls"
+    shared = 1 - total_variation(attention(of, 1), attention(of, 1, edits=changes))
+    words = f"Where the class token looks in layer 1 overlaps by {100 * shared:.0f} % with where it looked before."
+    view = Switches(changes, map="attention", layer=1)
+    assert said(view, of=of).endswith(words)
+    assert said(replace(view, staged=True), of=of) == words
+    assert "overlaps" not in said(Switches(changes), of=of)
+    assert "overlaps" not in said(Switches(NONE, map="attention", layer=1), of=of)
+
+
 @pytest.mark.parametrize("kind", ["relevance", "rollout", "attention"])
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
 def test_before_and_after_have_one_scale_and_differ(kind: str, name: str):

@@ -1,6 +1,7 @@
 """Answers beside one another: before and after a change, of several models, and with growing strength."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from jaxtyping import Float
 from torch import Tensor
@@ -98,9 +99,12 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
     return f"{words}."
 
 
-def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
+def withstood(
+    kept: Mapping[str, Mapping[str, float]], draws: Mapping[str, tuple[float, float]] = MappingProxyType({})
+) -> str:
     """Of every model by the kind of change in how many of the changed images, 0 to 1, it gives the answer that it
-    gives of the image itself."""
+    gives of the image itself. `draws`: the least and the most of all changes among several draws of chance; models that
+    may change places there are not ranked."""
     means = {model: sum(kinds.values()) / len(kinds) for model, kinds in kept.items()}
     most = max(means, key=lambda model: means[model])
     others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model != most]
@@ -111,6 +115,9 @@ def withstood(kept: Mapping[str, Mapping[str, float]]) -> str:
     last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
     tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
     words = f"{most} keeps its answer in {percent(means[most])} of the changed images"
+    if others and draws and all(draws[model][1] >= draws[most][0] for model in means):
+        words = f"No model clearly keeps its answer more often: {most} in {percent(means[most])}"
+        return f"{words}, {joined(others)} of the changed images, which chance alone may turn round{tail}."
     return f"{words}{f', {joined(others)}' if others else ''}{tail}."
 
 

@@ -205,6 +205,38 @@ def extremes(statistics: tuple[Layer, ...]) -> str | None:
     )
 
 
+WIDE, NARROW = 0.2, 0.1  # shares of the patches on which half of a row lies: of one that looks even, of a clear one
+
+
+def clearest(
+    shown: Float[Tensor, "row column"],
+    every: Sequence[Float[Tensor, "head row column"] | None],
+    cell: tuple[int, int] | None,
+) -> str | None:
+    """Where a mean of heads is nearly even: the head of the deeper half of the layers in whose map half of the
+    attention to patches lies on the fewest. `every`: the maps of all layers. Left out are heads that give patches less
+    than half, that give half to one of them, and that look most at the query's own place, `cell`, or beside it. None
+    where the map is not even, or no head is clear."""
+    if int(half_of(shown.flatten())) <= WIDE * shown.numel():
+        return None
+    found = [
+        (int(half), layer, head, maps[0].numel())
+        for layer, maps in enumerate(every, 1)
+        if maps is not None and layer > len(every) / 2
+        for head, (half, places) in enumerate(zip(half_of(maps.flatten(1)).tolist(), maps, strict=True), 1)
+        if half > 1 and float(places.sum()) >= 0.5 and not _beside(places, cell)
+    ]
+    half, layer, head, count = min(found, default=(1, 0, 0, 1))
+    if half > NARROW * count:
+        return None
+    return f"Clearer is head {head} of layer {layer}, where half lies on {half} of {count}."
+
+
+def _beside(places: Float[Tensor, "row column"], cell: tuple[int, int] | None) -> bool:
+    most = divmod(int(places.argmax()), places.shape[1])
+    return cell is not None and max(abs(most[0] - cell[0]), abs(most[1] - cell[1])) < 2
+
+
 def evenness(entropy: Float[Tensor, "row column"], layer: int, head: int) -> str:
     """How evenly the patches attend in one head, `layer` from 1, `head` from 0; `entropy`: 0 to 1, NaN of places that
     do not ask."""
@@ -217,7 +249,7 @@ def evenness(entropy: Float[Tensor, "row column"], layer: int, head: int) -> str
 
 
 def evenest(statistics: tuple[Layer, ...]) -> str | None:
-    """The heads that attend least and most evenly; None of a single head."""
+    """The heads that attend least and most evenly, or that none stands out; None of a single head."""
     heads = [
         (share, head, layer)
         for layer, each in enumerate(statistics, 1)
@@ -226,6 +258,8 @@ def evenest(statistics: tuple[Layer, ...]) -> str | None:
     if len(heads) < 2:
         return None
     (low, *sharp), (high, *even) = min(heads), max(heads)
+    if percent(low) == percent(high):
+        return f"All heads attend about equally evenly, with {percent(low)} of the largest entropy."
     return (
         f"Least even is head {sharp[0]} of layer {sharp[1]}, with {percent(low)} of the largest entropy; most even "
         f"is head {even[0]} of layer {even[1]}, with {percent(high)}."
@@ -233,8 +267,8 @@ def evenest(statistics: tuple[Layer, ...]) -> str | None:
 
 
 def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> str | None:
-    """The head that gives most of its attention to something, such as "the class token"; None of a single head, and
-    where none gives anything."""
+    """The head that gives most of its attention to something, such as "the class token", or that none stands out; None
+    of a single head, and where none gives anything."""
     heads = [
         (share, head, layer) for layer, each in enumerate(by_layer, 1) for head, share in enumerate(each.tolist(), 1)
     ]
@@ -242,6 +276,8 @@ def most_given(by_layer: Sequence[Float[Tensor, " head"]], to: str) -> str | Non
         return None
     share, head, layer = most
     mean = sum(each for each, *_ in heads) / len(heads)
+    if percent(share) == percent(mean):
+        return f"All heads give {to} about equally much: {percent(mean)}."
     return f"Of all heads, head {head} of layer {layer} gives {to} most: {percent(share)}; the mean is {percent(mean)}."
 
 

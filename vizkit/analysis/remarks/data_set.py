@@ -129,7 +129,9 @@ Effect = Literal["falls", "rises", ""]
 
 def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
     """Where the middle of a place lies, in thirds: "in the middle", "right of the middle"; of one that reaches the
-    outer eighth there "at the right edge", "in the top left corner"."""
+    outer eighth there "at the right edge", "in the top left corner"; of one in pieces how many they are."""
+    if (pieces := pieces_of(place)) > 1:
+        return f"in {pieces} pieces"
     named, outer = list[str](), True
     for at, side, ends in zip(np.nonzero(place), place.shape, (("top", "bottom"), ("left", "right")), strict=True):
         middle = (np.mean(at) + 0.5) / side
@@ -141,6 +143,27 @@ def place_in_words(place: Bool[np.ndarray, "row column"]) -> str:
     if not outer:
         return f"{' and '.join(BESIDE[end] for end in named)} the middle"
     return f"in the {named[0]} {named[1]} corner" if len(named) > 1 else f"at the {named[0]} edge"
+
+
+def mean_images(members: int, own: bool, where: str) -> str:
+    """Of the three mean images of a cluster. `own`: whether its label has images outside of it."""
+    whose = "the others of this label" if own else "images of other labels, as this one has no others"
+    return (
+        f"Mean of the {counted(members, 'image')} with where the model looks; of {whose}; and the place that is "
+        f"covered, {where}."
+    )
+
+
+def pieces_of(place: Bool[np.ndarray, "row column"]) -> int:
+    """Cells that touch, also at a corner, are one piece."""
+    left, pieces = set(zip(*np.nonzero(place), strict=True)), 0
+    while left:
+        pieces, reached = pieces + 1, [left.pop()]
+        for row, column in reached:
+            near = {(row + down, column + across) for down in (-1, 0, 1) for across in (-1, 0, 1)} & left
+            left -= near
+            reached += near
+    return pieces
 
 
 def shortcut(
@@ -168,4 +191,7 @@ def shortcut(
         return f"{found} {tried}: a shortcut."
     if effect:
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
-    return f"No shortcut found. {found} {tried}: the answers do not depend on it alone."
+    if accuracies[1] < min(accuracies[0], accuracies[2]):
+        few = counted(members, "image")
+        return f"No shortcut is shown for this model. {found} {tried}: {few} cannot tell that from chance."
+    return f"No shortcut found for this model. {found} {tried}: the answers do not depend on it alone."

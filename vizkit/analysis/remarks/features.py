@@ -63,9 +63,11 @@ def of_matches(right: float, swapped: float, patches: int, limit: float) -> str:
 
 def of_parts(right: int, asked: int, chance: float, images: Sequence[str]) -> str:
     """Of the patches of a drawn insect that have a part, how many match the same part of the other insects."""
+    share = right / max(1, asked)
+    more = "" if share > chance else ", so no part is found"
     return (
-        f"{begun(percent(right / max(1, asked)))} of {counted(asked, 'match', 'matches')} from the insect's patches to "
-        f"{joined(images)} lie on the same part; patches of that insect laid anywhere would have {percent(chance)}."
+        f"{begun(percent(share))} of {counted(asked, 'match', 'matches')} from the insect's patches to {joined(images)} "
+        f"lie on the same part; by chance it would be {percent(chance)}{more}."
     )
 
 

@@ -37,6 +37,11 @@ def of_answers(
     return f"{with_}, the answer stays {names[first]}, {fell}."
 
 
+def of_overlap(title: str, shared: float) -> str:
+    """`title`: of the map, "Where the class token looks in layer 1"; `shared`: its overlap with that before, 0 to 1."""
+    return f"{title} overlaps by {percent(shared)} with where it looked before."
+
+
 def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX) -> str:
     """How many parts, called `what`, the answer `name` needs, or falls without."""
     text = value_of(head)
@@ -123,7 +128,12 @@ def of_lens_value(name: str, values: Sequence[float], read: str, head: Head) -> 
     first, last = values[0], values[-1]
     words = f"Read off {read}, the {name} goes from {head.text(first)} after the first layer to {head.text(last)}"
     half = stays_from([(value - first) * (last - first) >= (last - first) ** 2 / 2 for value in values], True)
-    return f"{words}, half of it from layer {half + 1} of {len(values)} on." if half and first != last else f"{words}."
+    if not half or first == last:
+        return f"{words}."
+    late = half == len(values) - 1
+    return (
+        f"{words}; {'most of that comes in the last layer' if late else f'half of that is there by layer {half + 1}'}."
+    )
 
 
 def of_strongest(features: Sequence[tuple[str, int]], layer: int) -> str:
@@ -188,6 +198,10 @@ def of_patching(
         f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, row {row + 1}, "
         f"column {column + 1} after block {layer + 1} restores the largest share of {its} ({percent(best)})"
     )
+    if float(regions.min()) < -max(best, 0.5):
+        layer, row, column = (int(at[0]) for at in (regions == regions.min()).nonzero().T)
+        worst = percent(-float(regions.min()))
+        words += f"; row {row + 1}, column {column + 1} after block {layer + 1} takes away {worst} more of it"
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
         if half is not None and half < len(special) - 1:  # after the last block that is so of what the head reads
@@ -213,14 +227,17 @@ def of_steering(
             return f"Towards {steered}: no λ up to {factors[-1]:g} makes the {what} larger than {was}."
         low = start + int(values[start : best + 1, own].argmin())
         dip = f" down to {head.text(float(values[low, own]))} at λ = {factors[low]:g}, then" if low != start else ""
-        words = f"Towards {steered}: the {what} goes from {was}{dip} to {now}, its largest, at λ = {factors[best]:g}"
+        goes = f"goes from {was}{dip} to {now}, its largest, at λ = {factors[best]:g}."
         gains = (values[start:] - values[start]).amax(0)
         most = int(gains.argmax())
         if most == own:
-            return f"{words}."
+            return f"Towards {steered}: the {what} {goes}"
         at = start + int(values[start:, most].argmax())
         first, last = (head.text(float(values[each, most])) for each in (start, at))
-        return f"{words}; that to {names[most]} grows more, from {first} to {last} at λ = {factors[at]:g}."
+        return (
+            f"Towards {steered} it leads elsewhere: the {head.quantity} to {names[most]} grows most, from {first} to "
+            f"{last} at λ = {factors[at]:g}; that to {steered} {goes}"
+        )
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]

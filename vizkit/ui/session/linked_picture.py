@@ -14,6 +14,7 @@ from typing import NamedTuple
 import streamlit as st
 from PIL import Image
 
+from vizkit.analysis.remarks.remark import joined
 from vizkit.image import ImageError, Picture, read_picture
 from vizkit.settings import settings
 from vizkit.ui.plain import plain
@@ -76,10 +77,22 @@ def awaited() -> bool:
     name = st.session_state.get("_awaited", "")
     if name:
         st.info(
-            f"This link shows {plain(name)}, which is not here: upload it in the sidebar, or choose another image.",
+            f"This link shows {plain(name)}, which is not here: upload it under “Your images”, or choose another one.",
             icon=":material/upload:",
         )
     return bool(name)
+
+
+def left_behind() -> str:
+    """What is shown now and no link can bring to somebody else; "" where it brings all."""
+    image = str(st.session_state.get("image")) if PARAMETER in st.query_params and not settings().keep_pictures else ""
+    opened = st.session_state.get("_checkpoints", {})
+    models = [name for name in st.session_state.get("models") or [] if name in opened]
+    names = [name[:LONGEST_NAME] for name in (image, *models) if name]
+    if not names:
+        return ""
+    is_ = "is" if len(names) == 1 else "are"
+    return f"{joined(names)} {is_} not in the link: whoever opens it has to upload the same file here."
 
 
 def say_missing(key: str, options: Collection[str]) -> None:

@@ -60,7 +60,7 @@ def _put_away() -> None:
 # ---- image -----------------------------------------------------------------------------------------------------------
 def _image_picker() -> None:
     above = st.container(gap="small")
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="own_images"):
         most_mib = MAX_BYTES >> 20
         uploader(
             "Your images",

@@ -14,6 +14,7 @@ BUTTON = Canvas(
 )
 
 
-def button() -> None:
-    """It copies the browser's own address, which Streamlit keeps up to date with every choice that is bound to it."""
-    BUTTON("copy_link", width="content")
+def button(left: str) -> None:
+    """It copies the browser's own address, which Streamlit keeps up to date with every choice that is bound to it.
+    `left`: what is not in it, said to whoever copies it."""
+    BUTTON("copy_link", data={"left": left}, width="content")

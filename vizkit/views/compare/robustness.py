@@ -258,7 +258,10 @@ def said(there: Sequence[Withstood]) -> str:
     ]
     naming = {each.of.name: kinds for each, kinds in kept if each.of.loaded.head.probable}
     alike = {each.of.name: kinds for each, kinds in kept if each.of.name not in naming}
-    return " ".join([*([withstood(naming)] if naming else []), *([stayed_alike(alike)] if alike else [])])
+    of_all = {each.of.name: each.kept_of_all for each in there}
+    draws = {name: (float(each.min()), float(each.max())) for name, each in of_all.items() if len(each) > 1}
+    draws = draws if naming.keys() <= draws.keys() else {}
+    return " ".join([*([withstood(naming, draws)] if naming else []), *([stayed_alike(alike)] if alike else [])])
 
 
 def quantities(of: Sequence[Subject]) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.remarks.data_set import marked, place_in_words
+from vizkit.analysis.remarks.data_set import marked, mean_images, place_in_words
 from vizkit.evaluation.data_set.hiding import Hidden, grown, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster, marks_of, shortcuts
@@ -86,8 +86,8 @@ class Shortcuts(OfData):
             mean(found, cluster.rows, grown(cluster.place, found.thumbnails.shape[1:3]).float().numpy(), OWN),
         ]
         where = place_in_words(cluster.place)
-        words = f"Mean of the {len(cluster.rows)} images with where the model looks; of the others of this label; and "
-        both = Picture(beside(three), f"{label}: three mean images", f"{words}the place that is covered, {where}.")
+        words = mean_images(len(cluster.rows), len(cluster.rows) < cluster.of_label, where)
+        both = Picture(beside(three), f"{label}: three mean images", words)
         yield side_by_side(both, self.numbers(tried, hidden is None and not self.run(of)), widths=(3, 2))
         yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} images")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")

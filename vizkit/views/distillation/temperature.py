@@ -160,7 +160,9 @@ class Temperature(View):
         given = answers_of(of, names) if self.of_model(of) else {}
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
         yield Said(self.said(of, given, logits, names))
-        columns, dark = [*self.columns(given, logits, classes, axis)], self.dark(logits, classes)
+        columns, dark = [*self.columns(given, logits, classes, axis)], self.dark(logits, names)
+        if found:  # what the term means: how the teacher ranks what it does not choose
+            dark = self.dark(found["teacher"], names, " of the teacher")
         yield side_by_side(*columns, *([] if found else [dark]))
         if self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
@@ -242,8 +244,9 @@ class Temperature(View):
             soft, hard = (softened(of, each).of(classes.shown) for each in (at, 1.0))
             yield Heading(heading), classes.bars(soft, alt, hard, axis), Line(about)
 
-    def dark(self, logits: Tensor, classes: Classes) -> tuple[Block, ...]:
+    def dark(self, logits: Tensor, names: tuple[str, ...], whose: str = "") -> tuple[Block, ...]:
         """How all others share what the first choice leaves, at T and at 1."""
+        classes = Classes.of(logits, names)
         dark, own = dark_knowledge(logits, self.temperature), dark_knowledge(logits, 1.0)
         others = Classes(classes.shown[1:], classes.names[1:], classes.colours[1:], classes.rest)
         count = len(others.names)
@@ -251,7 +254,7 @@ class Temperature(View):
         before, axis = own.shares[:count].tolist(), Axis(top, log=self.log, percent=not self.log)
         left = axis.number(dark.left)
         return (
-            Heading("Dark knowledge"),
+            Heading(f"Dark knowledge{whose}"),
             others.bars(dark.shares[:count].tolist(), DARK, before, axis),
             Line(f"The first choice is left out: {left} for all others, {axis.number(own.left)} at T = 1."),
         )
@@ -313,12 +316,12 @@ def pays(classes: Classes, found: Mapping[str, Tensor]) -> Iterator[tuple[Block,
     yield (
         Heading("Adds to KL"),
         classes.bars(parts, "What every class adds to KL", None, wide, "nats"),
-        Line("Below zero: the student gives the class more than the teacher."),
+        Line("The student’s answer, the mean of both tokens. Below zero: it gives the class more than the teacher."),
     )
     yield (
         Heading("Gradient"),
         classes.bars(scaled, "Gradient of the soft loss on every logit", plain, steep, "∂L / ∂z"),
-        Line("Training goes against it: to the left a logit rises. Ticks: of KL alone."),
+        Line("Of the student’s T² · KL. Training goes against it: to the left a logit rises. Ticks: of KL alone."),
     )
 
 

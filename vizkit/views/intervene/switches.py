@@ -6,8 +6,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from vizkit.analysis.comparison.pixel_edits import FILLS, Kind, PixelEdit, box_of
-from vizkit.analysis.remarks.interventions import of_answers
-from vizkit.figure.scales import SHARES
+from vizkit.analysis.remarks.interventions import of_answers, of_overlap
+from vizkit.analysis.swin.total_variation import total_variation
+from vizkit.figure.scales import SHARES, Scale
 from vizkit.image import RGB, data_url
 from vizkit.interventions import Changes, smallest
 from vizkit.interventions.switched import Switched, edits_from, followed, in_words, paint, painted, switched
@@ -48,6 +49,8 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from vizkit.traces import Trace
 
 TOOLS = ("Hide", "Erase", "Exchange", "Paste")
@@ -151,7 +154,9 @@ class Switches(View):
             {"switched": (self.told(at, changes), ("changes", "tried"))},
             tuple(on_paper(of, at, changes, image, before, after)),
         )
-        yield Said(self.said(of, at, rows, changes))
+        moved = self.moved(of, at, changes)
+        answered = "" if self.staged and moved else self.said(of, at, rows, changes)
+        yield Said(" ".join(filter(None, (answered, moved))))
         yield Answered(of.loaded)
         yield Columns(((canvas,), (Part(partial(self.tries, of, at, changes)),)), (3, 2))
         yield Proof(after)
@@ -276,14 +281,7 @@ class Switches(View):
         texts, now = [";".join(each.texts) or NONE for each in tries], ";".join(changes.texts) or NONE
         traces = [trace_of(of, each) for each in tries]
         names = [in_words(each, at.heads, at.special) or "nothing changed" for each in tries]
-        if self.map == RELEVANCE or not at.heads:
-            title, shown = evidence(of, traces)
-            scale = replace(SHARES, unit="", equal=float(shown[0].mean()))
-        else:
-            (query, who), number = asking(of), min(self.layer or len(at.heads), len(at.heads))
-            where = "through all layers" if self.map == ROLLOUT else f"in layer {number}"
-            title, scale = f"Where {who} looks {where}", SHARES
-            shown = [rolled(each, query) if self.map == ROLLOUT else attended(each, query, number) for each in traces]
+        title, shown, scale = self.looked(of, at, traces)
         yield from compared(
             title,
             shown,
@@ -294,6 +292,23 @@ class Switches(View):
             values=tuple((text, APART.join(texts[1:])) for text in [*texts, *([now] if changes else [])]),
             chosen=(now, APART.join(texts[1:])),
         )
+
+    def looked(self, of: Subject, at: Place, traces: "Sequence[Trace]") -> "tuple[str, Sequence[Tensor], Scale]":
+        """What is compared, its map in every trace, (row, column), and their scale."""
+        if self.map == RELEVANCE or not at.heads:
+            title, shown = evidence(of, traces)
+            return title, shown, replace(SHARES, unit="", equal=float(shown[0].mean()))
+        (query, who), number = asking(of), min(self.layer or len(at.heads), len(at.heads))
+        where = "through all layers" if self.map == ROLLOUT else f"in layer {number}"
+        shown = [rolled(each, query) if self.map == ROLLOUT else attended(each, query, number) for each in traces]
+        return f"Where {who} looks {where}", shown, SHARES
+
+    def moved(self, of: Subject, at: Place, changes: Changes) -> str:
+        """How much of where a query looks is where it looked before; "" of a map of evidence."""
+        if self.map == RELEVANCE or not at.heads or not changes:
+            return ""
+        title, (before, after), _ = self.looked(of, at, [trace_of(of, Changes()), trace_of(of, changes)])
+        return of_overlap(title, 1 - total_variation(before, after))
 
 
 # ---- what costs most ------------------------------------------------------------------------------------------------

@@ -14,13 +14,12 @@ from vizkit.figure.patches import pulled_apart
 from vizkit.image import data_url
 from vizkit.views.blocks import Block, Blocks, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said
 from vizkit.views.controls import number
-from vizkit.views.patches.cut_rows import PATTERNS, CutUp, Size, cut_of, named, place_in
+from vizkit.views.patches.cut_rows import PATTERNS, STEPS, CutUp, Size, cut_of, named, place_in
 from vizkit.views.patches.opening import asked
 from vizkit.views.rules import whole
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-STEPS = 5.0
 STOP = 0.25  # of a step, so that a hand can hold it on its way
 WIDEST_PX = 2048  # a patch
 MOST_SENT = 300_000  # numbers of all patches, so that a click is answered in the browser; of more, the chosen one's
@@ -55,10 +54,10 @@ class Cut(View):
 
     def show(self, of: Subject) -> Blocks:
         cut, point = cut_of(of), asked(of)
-        size, at = self.size(cut), ceil(self.step) - 1
+        size = self.size(cut)
         index = place_in(cut.own.grid, point)
         sequence = patches.sequence(size.grid, named(cut.tokens), cut.embedded.shape[1], size.costs)
-        told = cut.told(sequence)[at] if size == cut.own else sequence
+        told = cut.told(self.step, sequence) if size == cut.own else sequence
         yield Said(told.partition(" · ")[2] if self.staged and size == cut.own else told)  # a stage has no steps
         same = of.kept(("cut for the browser", index), partial(for_browser, of, cut, index))
         data = {**same, "step": self.step, "size": cut.sizes.index(size)}
@@ -86,7 +85,7 @@ class Cut(View):
         part = seen[row * size.patch : (row + 1) * size.patch, column * size.patch : (column + 1) * size.patch]
         beside: list[Block] = [Heading(f"Patch {index + 1}: row {row + 1}, column {column + 1}")]
         beside.append(Picture(part.repeat(8, 0).repeat(8, 1), "The patch, enlarged", share=0.4))
-        done = int(self.step) if own else 0
+        done = ceil(self.step) if own else 0
         beside += cut.strips(index)[: done - 2 + (done == STEPS)] if done > 2 else []  # of other sizes there are none
         yield Line(size.words)
         yield Columns(((picture,), tuple(beside)) if done > 2 or not own else ((picture,),))

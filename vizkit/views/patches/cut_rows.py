@@ -4,7 +4,7 @@ and what patches of other sizes would cost."""
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import gcd
+from math import ceil, gcd
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Block, Picture
 from vizkit.views.subject import Subject
 
+STEPS = 5.0
 SHOWN = 8  # numbers of a vector, in words
 WITHOUT = "no learned position is added: biases, rotations or windows tell the places"
 SHEET_SIDE = 200  # numbers of a matrix in a row and in a column of its picture
@@ -121,17 +122,20 @@ class CutUp:
         """Whether the embedding is what W and b give."""
         return self.linear in ("× W", "× W + b")
 
-    def told(self, sequence: str) -> list[str]:
-        """What each step does; with the last there is the `sequence`, of which this is said."""
+    def told(self, step: int | float, sequence: str) -> str:
+        """What a step does; where the last has come to its end there is the `sequence`, of which this is said."""
         (rows, columns), side, dim = self.own.grid, self.own.patch, self.embedded.shape[1]
         without = f"{begun(WITHOUT)}. " if self.position is None else ""
-        return [
+        if step < STEPS and self.position is not None:
+            sequence = f"To each of the {rows * columns:,} embeddings the vector of its place is added."
+        steps = [
             f"1 · The input has {rows * side} × {columns * side} pixels, {self.channels} numbers each.",
             f"2 · It is cut into {rows} × {columns} = {rows * columns:,} patches of {side} × {side} pixels.",
             f"3 · Each patch becomes a row of {side} × {side} × {self.channels} = {self.pixels.shape[1]:,} numbers.",
             f"4 · Each row {self.linear} is an embedding of {dim:,} numbers.",
             f"5 · {without}{sequence}",
         ]
+        return steps[ceil(step) - 1]
 
     def lanes(self) -> list[str]:
         return [

@@ -62,8 +62,8 @@ ALT = (
     "move the bar between two of them."
 )
 SAYS = {
-    ONE: "Row {row}, column {column} takes its texture from row {of_row}, column {of_column} of the reference: "
-    "relevance {relevance}; the network lets at most {gate} of that texture through.",
+    ONE: "Row {row}, column {column} is given texture from row {of_row}, column {of_column} of the reference: "
+    "relevance {relevance}; the network lets at most {gate} of it through, and adds it to what the pixels alone give.",
     MIXTURE: "Row {row}, column {column} is most like row {of_row}, column {of_column} of the reference, relevance "
     "{relevance}, but takes a mixture of all places; the network lets at most {gate} of it through.",
 }

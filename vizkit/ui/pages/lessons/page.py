@@ -151,6 +151,8 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
                 question.ask(step, step.question, of, key)
             elif found:
                 question.reveal(step, found, of, key)
+        if number == 1:
+            _handout_button(lesson, of, own)
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
         if place or step.mark or (step.question and found is None) or step.look is None:
@@ -214,18 +216,17 @@ def _end(lesson: Lesson, of: NamedSubject, own: bool) -> None:
             on_click="ignore",
             disabled=not rows,
         )
-        st.download_button(
-            "Handout to print (HTML)",
-            partial(_handout, lesson, of, own),
-            f"{lesson.name}.html",
-            "text/html",
-            icon=":material/print:",
-            on_click="ignore",
-        )
+        _handout_button(lesson, of, own)
         st.button("All lessons", icon=":material/menu_book:", on_click=go, args=("",), key="lesson_ends")
 
 
-def _handout(lesson: Lesson, of: NamedSubject, own: bool) -> bytes:
-    from vizkit.lessons.handout import document
+def _handout_button(lesson: Lesson, of: NamedSubject, own: bool) -> None:
+    """Where a lesson begins and where it ends."""
 
-    return document(lesson, of, own).encode()
+    def made() -> bytes:
+        from vizkit.lessons.handout import document
+
+        return document(lesson, of, own).encode()
+
+    label, name = "Handout to print (HTML)", f"{lesson.name}.html"
+    st.download_button(label, made, name, "text/html", icon=":material/print:", on_click="ignore", key="handout")

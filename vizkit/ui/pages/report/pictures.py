@@ -189,6 +189,7 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
         icon=":material/download:",
         disabled=not entries,
         on_click="ignore",
+        help="It opens in any browser, where its figures can be played, and prints, or is saved as PDF, by its button.",
     )
     st.download_button(
         "Slides (PPTX)",

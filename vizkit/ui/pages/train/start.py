@@ -6,10 +6,12 @@ from typing import Any
 
 import streamlit as st
 
+from vizkit.analysis.remarks.remark import counted
 from vizkit.datasets.builtin.insects import INSECTS
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.recipe import NAMED, Recipe, RecipeError
 from vizkit.training.runs.command_line import command, portable
+from vizkit.training.runs.comparing import steps_an_epoch
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.naming import free_name, safe_name
 from vizkit.training.sequences.recipes import TEXTS
@@ -28,6 +30,7 @@ from vizkit.ui.widgets import data_choice, time_estimate
 from vizkit.ui.widgets.run_watch import recorded
 from vizkit.views import bundled
 
+FEW_STEPS = 30  # below, a rate has hardly been warmed up
 FIRST = ("epochs", "images")
 ELSEWHERE = ("data", "model", "epochs", "pretrained", "train_blocks")
 ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
@@ -277,12 +280,21 @@ def _start_row(recipe: Recipe, problem: str, *, ready: bool, contents: data_choi
 
 
 def time_of(recipe: Recipe, contents: data_choice.Preview | None) -> str:
+    """How long it will take, and in how many steps."""
     images = contents.images["train"] if contents else recipe.images or INSECTS["train"]
     if contents is None and not recipe.images:
         return time_estimate.sentence(None)
-    return time_estimate.sentence(
-        time_estimate.estimate(recipe, images, time_estimate.device(), runs(), [*recorded().values()])
-    )
+    past, shipped = runs(), [*recorded().values()]
+    time = time_estimate.sentence(time_estimate.estimate(recipe, images, time_estimate.device(), past, shipped))
+    return f"{time} {steps_in_words(steps_an_epoch(recipe, images), recipe.epochs)}".strip()
+
+
+def steps_in_words(each: int, epochs: int) -> str:
+    """How often the weights change; "" where no batch fits, which is said elsewhere."""
+    if not each:
+        return ""
+    words = f"{counted(each, 'step')} an epoch, {each * epochs:,} in all."
+    return words if each * epochs >= FEW_STEPS else f"{words} That is few: take more epochs, or a smaller batch."
 
 
 def suggested(recipe: Recipe) -> str:
