@@ -5,8 +5,8 @@ hour, `models` writes docs/models.md, `colours` docs/colours.md, `features` docs
 `super_resolution` one beside those that enlarge, `detection_queries` one beside those that find, `scenes` and
 `texts` one each beside the recorded evaluations, `tiff` reads every kind of TIFF; `python -m benchmarks faults
 [--pictures 300 …]`, `folders [--folders 300]` (those of transformers alone), `data_set FOLDER`, `detection [--plain
-RUN]`, `explaining [--model NAME …]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, and `look [page …]` are run
-alone."""
+RUN]`, `explaining [--model NAME …]`, `gpu [--device cuda:1]`, which writes docs/gpu.md, `look [page …]`
+and `many` are run alone."""
 
 import platform
 import sys
@@ -64,6 +64,7 @@ def main() -> None:
         ["faults"],
         ["gpu"],
         ["look"],
+        ["many"],
     ):  # with options of their own
         module(sys.argv[1]).run(sys.argv[2:])
         return

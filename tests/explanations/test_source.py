@@ -12,10 +12,12 @@ import pyarrow
 import pytest
 from PIL import Image
 from pyarrow import parquet
+from pyarrow.parquet import ParquetFile
 
 from tests.explanations.working import eye, photos, run
 from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations import opened, source
+from vizkit.explanations import table as tables
 from vizkit.explanations.reading import Prepared
 from vizkit.explanations.source import open_source
 
@@ -170,6 +172,31 @@ def test_what_cannot_be_a_source(files, tmp_path):
     ):
         with pytest.raises(DatasetError, match=words):
             open_source(str(tmp_path / name))
+
+
+def test_a_table_that_would_fill_the_memory_is_not_read(files, tmp_path, monkeypatch):
+    large = 300 << 20
+    parquet.write_table(pyarrow.table({"image": [bytes(large)]}), tmp_path / "zeros.parquet", compression="zstd")
+    equal = pyarrow.table({"image": pyarrow.array([b"x"] * 100), "label": pyarrow.array(np.zeros(100, np.int32))})
+    parquet.write_table(equal, tmp_path / "equal.parquet")
+    assert max((tmp_path / name).stat().st_size for name in ("zeros.parquet", "equal.parquet")) < 2**18
+    for name, most in (("zeros", large - 1), ("equal", 4 * 200 - 1)):
+        file = str(tmp_path / f"{name}.parquet")
+        with monkeypatch.context() as at:
+            at.setattr(tables, "MOST_UNPACKED", most)
+            at.setattr(ParquetFile, "read_row_group", None)
+            with pytest.raises(DatasetError, match=rf"A row group of {name}.parquet would take .*; divide it\.$"):
+                open_source(file)
+        monkeypatch.setattr(tables, "MOST_UNPACKED", most + 2**12)
+        assert len(open_source(file).items(0)) == (1 if name == "zeros" else 100)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_image_that_stands_there_often_is_in_memory_once(files, tmp_path, nested):
+    many = open_source(str(table(tmp_path / "many.parquet", [("a.png", "red", bytes(2**20))] * 200, 200, nested)))
+    assert many.read(many.items(0)[150].where) == bytes(2**20)
+    held = source._row_group(*many.items(0)[150].where[:2], many.column)
+    assert held.nbytes < 2**22
 
 
 def test_a_tar_that_vanishes_is_a_sentence(files, tmp_path):

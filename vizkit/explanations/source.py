@@ -309,6 +309,8 @@ def _parquet(name: str, paths: list[str], images: int | None, most: int) -> Parq
     from pyarrow import ArrowException
     from pyarrow.parquet import ParquetFile
 
+    from vizkit.explanations.table import refuse_large
+
     facts, groups, column, label = _facts(paths), [], "", None
     try:
         for path in paths:
@@ -319,7 +321,9 @@ def _parquet(name: str, paths: list[str], images: int | None, most: int) -> Parq
                 names = said.get("info", {}).get("features", {}).get(label, {}).get("names") if label else None
                 shard, row = key_of(os.path.basename(path)), 0
                 for group in range(file.num_row_groups):
-                    rows = file.metadata.row_group(group).num_rows
+                    about = file.metadata.row_group(group)
+                    refuse_large(f"A row group of {shown(os.path.basename(path))}", [about], (column, label))
+                    rows = about.num_rows
                     labels = file.read_row_group(group, [label])[label].to_pylist() if label else [None] * rows
                     texts = [None if each is None else str(names[each] if names else each) for each in labels]
                     groups.append([Item(f"{shard}/{row + i}", texts[i], (path, group, i)) for i in range(rows)])
@@ -342,9 +346,12 @@ def _columns(names: Sequence[str], source: str) -> tuple[str, str | None]:
 @lru_cache(maxsize=2)
 def _row_group(path: str, group: int, column: str) -> Any:
     """Pictures are read in the order of their rows, so the last row group is the one that is asked for again."""
-    from pyarrow.parquet import ParquetFile
+    from pyarrow.parquet import ParquetFile, read_metadata
 
-    with ParquetFile(path) as file:
+    about = read_metadata(path)
+    leaves = {about.schema.column(at).path for at in range(about.num_columns)} & {column, f"{column}.bytes"}
+    # What stands there a thousand times is in memory once.
+    with ParquetFile(path, metadata=about, read_dictionary=[*leaves]) as file:
         return file.read_row_group(group, [column])[column].combine_chunks()
 
 

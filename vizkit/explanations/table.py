@@ -5,7 +5,7 @@ uint8 is first divided by 255.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from pyarrow import dataset, parquet
 from vizkit.explanations.place import Address, Place, RunError, place_of, read_text
 
 MANIFEST = "_manifest.json"  # readers of a folder of Parquet pass over names that begin with _ or .
+MOST_UNPACKED = 4 << 30  # bytes that are read at once
 Kind = Literal["uint8", "float16"]
 Maps = Float32[np.ndarray, "picture row column"]
 PATCH_FEATURES = "patch_features"  # a column, see `vectors`
@@ -32,6 +33,19 @@ PICTURE = pyarrow.schema(
         "error": pyarrow.string(),
     }
 )
+
+
+def refuse_large(name: str, groups: Iterable[parquet.RowGroupMetaData], columns: Collection[str | None]) -> None:
+    """RunError for what would fill the memory, by what a file says of itself before any of it is read: 4 bytes a
+    value at least, for equal ones take none in a file. `columns` of these `groups` are read at once."""
+    every = (group.column(at) for group in groups for at in range(group.num_columns))
+    read = [each for each in every if each.path_in_schema.partition(".")[0] in columns]
+    unpacked = sum(max(each.total_uncompressed_size, 4 * each.num_values) for each in read)
+    if unpacked > MOST_UNPACKED:
+        raise RunError(
+            f"{name} would take {unpacked / 2**30:,.1f} GiB of memory at once, and {MOST_UNPACKED >> 30} are the most; "
+            "divide it."
+        )
 
 
 def map_fields(method: str, shape: Sequence[int], kind: Kind) -> list[pyarrow.Field]:

@@ -11,8 +11,9 @@ import pyarrow
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import DatasetError
+from vizkit.explanations.place import RunError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
-from vizkit.explanations.table import PATCH_FEATURES, PICTURE, Explanations, alike, map_fields, opened
+from vizkit.explanations.table import PATCH_FEATURES, PICTURE, Explanations, alike, map_fields, opened, refuse_large
 from vizkit.from_json import read, read_fields
 from vizkit.image import RGB, ImageError, Preprocessing, seen, side_of
 
@@ -24,6 +25,9 @@ def checked(folder: str | Path) -> Explanations:
     results = opened(folder)
     try:
         told, schema = results.manifest, results.dataset.schema
+        files = [part.metadata for part in results.dataset.get_fragments()]
+        groups = [file.row_group(at) for file in files for at in range(file.num_row_groups)]
+        refuse_large(str(folder), groups, {*schema.names} - {PATCH_FEATURES})
         for name in ("source", "model"):
             read(str, told[name])
         needs_of(results)
@@ -47,6 +51,8 @@ def checked(folder: str | Path) -> Explanations:
         strange = told["labels"] and any(not 0 <= number < len(told["labels"]) for number in classes)
         if rows["key"].null_count or strange or not np.isfinite(rows["probability"].drop_null().to_numpy()).all():
             raise TypeError
+    except RunError:
+        raise
     except (ValueError, LookupError, TypeError, AttributeError, OSError, pyarrow.ArrowException):
         raise ValueError(f"{folder} was not written by vizkit explain, or is damaged.") from None
     return results

@@ -12,7 +12,7 @@ import vizkit
 from vizkit.__main__ import main
 from vizkit.datasets.insects import draw
 from vizkit.evaluation.data_set.explained import GREY, explained
-from vizkit.explanations import opened
+from vizkit.explanations import opened, table
 from vizkit.explanations.written import checked
 from vizkit.traces import NotApplicable
 from vizkit.ui.sidebar import folders
@@ -110,6 +110,12 @@ def test_shortcuts_need_maps_alone_and_the_others_say_what_they_need(home, of):
     for cls in (Suspects, Taught):
         with pytest.raises(NotApplicable, match="not what the last layer reads: choose the folder of images"):
             [*flat(cls(**view).show(of))]
+
+
+def test_what_would_fill_the_memory_is_not_read(home, monkeypatch):
+    monkeypatch.setattr(table, "MOST_UNPACKED", 1000)
+    with pytest.raises(ValueError, match=r"maps would take .* of memory at once.*; divide it\.$"):
+        checked(home / "maps")
 
 
 def test_few_of_many_and_pictures_that_changed_or_went(home, tmp_path):
