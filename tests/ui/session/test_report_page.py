@@ -70,6 +70,8 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
         replay = json.loads(archive.read("report/replay.json"))
     assert [(each["kind"], each["comment"]) for each in replay["items"]] == [("view explore", TEXT)]
     page = waiting["One page (HTML)"]().decode()
+    assert "onclick='print()'" in page, "it prints, or is saved as PDF"
+    assert "@media print" in page
     assert f"<img src=http://{HOST}" not in page
     assert "&lt;img src=http" in page
     test.switch_page("pages/explore.py").run()

@@ -210,7 +210,7 @@ WIDE, NARROW = 0.2, 0.1  # shares of the patches on which half of a row lies: of
 
 def clearest(
     shown: Float[Tensor, "row column"],
-    every: Sequence[Float[Tensor, "head row column"] | None],
+    every: Sequence[Float[Tensor, "_head _row _column"] | None],
     cell: tuple[int, int] | None,
 ) -> str | None:
     """Where a mean of heads is nearly even: the head of the deeper half of the layers in whose map half of the

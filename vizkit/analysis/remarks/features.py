@@ -66,8 +66,8 @@ def of_parts(right: int, asked: int, chance: float, images: Sequence[str]) -> st
     share = right / max(1, asked)
     more = "" if share > chance else ", so no part is found"
     return (
-        f"{begun(percent(share))} of {counted(asked, 'match', 'matches')} from the insect's patches to {joined(images)} "
-        f"lie on the same part; by chance it would be {percent(chance)}{more}."
+        f"{begun(percent(share))} of {counted(asked, 'match', 'matches')} from the insect's patches to "
+        f"{joined(images)} lie on the same part; by chance it would be {percent(chance)}{more}."
     )
 
 
