@@ -17,7 +17,9 @@ from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
+from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import Tiles
+from vizkit.views.controls import ControlError
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.views.train.learned import Learned
@@ -74,6 +76,17 @@ def test_the_sentence_is_the_runs_own():
     assert learned([1, 4], [0, 8], 8, [0.5, 0.501], "insect", 0.1).endswith("stayed at 50 %.")
     assert learned([1, 4], [2, 8], 8, [None, 0.2]) == "Of 8 test images 2 are right after step 1, 8 after step 4."
     assert learned([4], [1], 1, [None]) == "Of 1 test image 1 is right after step 4."
+
+
+def test_a_link_and_a_command_name_the_step_itself():
+    of = Subject(no_model, no_picture())
+    assert Learned(step=64).title(of) == f"What {bundled.RECORDED} had learned after step 64"
+    assert Learned(step=70).shown(steps_in(RUN.path)) == 64
+    assert Learned().shown(steps_in(RUN.path)) == 990
+    assert to_address(Learned(step=64)) == {"learned_step": "64"}
+    assert from_address(Learned, {"learned_step": "64"}) == Learned(step=64)
+    with pytest.raises(ControlError, match=r"step is one of 1, 2, 4, .* 825, 990, not 70\.$"):
+        vizkit.show("learned", step=70)
 
 
 def test_a_run_that_is_not_here_or_reads_texts_is_a_sentence():

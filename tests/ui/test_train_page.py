@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 
 from tests.figure.plots import numbers
-from tests.ui.conftest import CNN, opened, texts
+from tests.ui.conftest import CNN, at_rest, opened, texts
 from vizkit.datasets import samples
 from vizkit.datasets.opening import open_set
 from vizkit.training.detection.recipes import DETECTING
@@ -33,6 +33,7 @@ from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_samples, run_watch, time_estimate
 from vizkit.ui.widgets.processes.evaluation import FOLDER
 from vizkit.views import bundled
+from vizkit.views.train import learned
 
 PLAIN = np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3)
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -693,6 +694,42 @@ def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
     shown = form(train_view="Watch", run=bundled.RECORDED)
     assert not shown.exception
     assert "What it learned" in texts(shown)
-    assert shown.session_state["checkpoint"] == 14
+    assert shown.session_state["learned_step"] == 990
+    assert [box.label for box in shown.expander].count("How to read this") == 1
+    assert "Eight test images, which the run never learned from" in texts(shown)
     assert not [box for box in shown.selectbox if box.key == "learned_run"], "the run is chosen above"
     assert "What it learned" not in texts(form(train_view="Watch", run="bundled:digits_mlp"))
+
+
+def test_a_run_at_work_shows_the_checkpoints_that_it_has_and_those_that_come(runs_home, monkeypatch):
+    run, kept = runs_home / "mine", bundled.RECORDED_FOLDER
+    shutil.copytree(kept, run, ignore=shutil.ignore_patterns("model.safetensors", "checkpoints"))
+    folder = RunFolder(run)
+    folder.say(
+        state="running",
+        epoch=0,
+        epochs=10,
+        step=32,
+        steps=99,
+        loss=1.0,
+        rate=1e-3,
+        images_per_s=9.0,
+        seconds_left=957.0,
+    )
+    test = form(train_view="Watch", run="mine")
+    assert not test.exception
+    assert "is shown here after its first epoch: in 1 min." in texts(test)
+    asked, own = [], learned._asked
+    monkeypatch.setattr(learned, "_asked", lambda *given: asked.append(given[1]) or own(*given))
+    shutil.copytree(kept / "checkpoints", run / "checkpoints")
+    (run / "checkpoints" / "990.safetensors").unlink()
+    shutil.copy(kept / "model.safetensors", run)
+    test = at_rest(test.run())
+    assert not test.exception
+    assert (sorted(asked)[-1], len(asked), test.session_state["learned_step"]) == (825, 13, 825)
+    assert "after step 825" in texts(test)
+    shutil.copy(kept / "checkpoints" / "990.safetensors", run / "checkpoints")
+    test = at_rest(test.run())
+    assert not test.exception
+    assert asked[13:] == [990], "nothing is asked twice"
+    assert "after step 990" in texts(test)

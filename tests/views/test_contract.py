@@ -194,7 +194,7 @@ def any_of(control, of):
     if control.kind not in ("number", "layer", "head"):
         return st.sampled_from(values)
     if control.at:
-        return st.sampled_from(control.at)
+        return st.sampled_from(control.places([of]))
     if control.kind == "number" and isinstance(control.step, int) and control.step > 1:
         return st.sampled_from(control.steps([of]))
     low, high = values[0], values[-1]

@@ -190,17 +190,18 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
     low, high = control.ends(of)
     if control.at and low == high:  # nothing to choose from
         return default
-    kind = float if control.at or isinstance(control.step, float) else int
+    places = control.places(of)
+    kind = float if any(isinstance(each, float) for each in (*places, control.step)) else int
     low, high, step = kind(low), kind(high), kind(control.step)
     if kind is int:
-        keep_valid(key, range(int(low), int(high) + 1))
+        keep_valid(key, places or range(int(low), int(high) + 1))
     shown: Any = {"key": key, "bind": "query-params", "width": SLIDER_PX, "help": control.help or None}
     place = st.container(key=f"{PLAYED}{key}") if control.plays else contextlib.nullcontext()
     with place:
         if control.typed:
             value = st.number_input(control.label, low, high, default or low, step, **shown)
-        elif control.at:
-            value = st.select_slider(control.label, control.at, default, lambda at: f"{at:g}", **shown)
+        elif places:
+            value = st.select_slider(control.label, places, high if default is None else default, _number, **shown)
         else:
             top = max(low + step, high)
             usual = min(kind(high if default is None else default), top)
@@ -209,6 +210,10 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
         with st.container(width=SCRUBBER_PX):
             scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
     return None if default is None and value >= high else value
+
+
+def _number(value: int | float) -> str:
+    return f"{value:,}" if isinstance(value, int) else f"{value:g}"
 
 
 def _head(key: str, control: Control, of: Sequence[Subject], default: None) -> int | None:

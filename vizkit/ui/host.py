@@ -74,7 +74,8 @@ def draw(entry: Entry, page: Any, given: Mapping[str, Any] = MappingProxyType({}
     if any(played):
         with training:
             over_training.choose(runs, view.after_step)
-    reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
+    if not given:  # else the page says it
+        reading.how(cls.how.read, cls.how.formula, cls.how.not_shown, cls.how.source)
 
 
 def draw_staged(view: View, of: NamedSubject, key: str, through: Callable[[Blocks], Blocks]) -> None:

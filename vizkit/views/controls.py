@@ -47,8 +47,9 @@ class Control:
     """How one field is chosen.
 
     `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
-    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `at`: its only values, where
-    they are not evenly apart. `plays`: a step of a sequence, which can be played. `more`: of those that few change.
+    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `at`: its only values in order,
+    where they are not evenly apart, or a function of the subjects. `plays`: a step of a sequence, which can be played.
+    `more`: of those that few change.
     `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
     `longest`: characters of a text. `listed`: options are a list, however few they are. `runs`: another value runs the
     model again; all others are answered by what has been computed. `inside`: the figure itself sets it, so that a page
@@ -68,7 +69,7 @@ class Control:
     low: End = 0
     high: End = 1
     step: int | float = 1
-    at: tuple[int | float, ...] = ()
+    at: tuple[int | float, ...] | Callable[..., Sequence[int]] = ()
     plays: bool = False
     more: bool = False
     key: str = ""
@@ -128,11 +129,15 @@ class Control:
         """Whether its values are the 1st, the 2nd … of several, perhaps with stops between them, and no quantity."""
         return not 1 % self.step and not self.at
 
+    def places(self, of: Subjects) -> Sequence[int | float]:
+        """Its only values, where it has only some."""
+        return self.at(of) if callable(self.at) else self.at
+
     def steps(self, of: Subjects) -> list[int | float]:
         """All its values, in order: of one that is played."""
         low, high = self.ends(of)
         if self.at:
-            return [each for each in self.at if low <= each <= high]
+            return [each for each in self.places(of) if low <= each <= high]
         return [low + step * self.step for step in range(round((high - low) / self.step) + 1)]
 
 
@@ -252,7 +257,7 @@ def _after(control: Control, view: View) -> Control:
         return control
     bound = {
         name: partial(made, view=view)
-        for name in ("options", "low", "high", "examples")
+        for name in ("options", "low", "high", "at", "examples")
         if callable(made := getattr(control, name))
     }
     return replace(control, **bound)
@@ -311,8 +316,9 @@ def refusal(control: Control, value: Any, of: Subjects | None) -> str:
     if control.kind in ("number", "layer", "head"):
         low, high = control.ends(of) if of is not None else (_said(control.low, -inf), _said(control.high, inf))
         fits = isinstance(value, int | float) and low <= value <= high
-        if fits and control.at and value not in control.at:
-            return f"is one of {', '.join(f'{each:g}' for each in control.at)}, not {_short(value)}."
+        places = () if of is None and callable(control.at) else control.places(of or ())
+        if fits and places and value not in places:
+            return f"is one of {', '.join(f'{each:,g}' for each in places)}, not {_short(value)}."
         return "" if fits else f"is a number from {low:g}{'' if high == inf else f' to {high:g}'}, not {_short(value)}."
     if control.kind == "folder":
         there = not value or of is None or any(value in each.folders for each in of)

@@ -23,6 +23,7 @@ from vizkit.ui.widgets.stage import PLAYED, scrubber
 from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views import bundled
 from vizkit.views.controls import Control
+from vizkit.views.view import How
 from vizkit.work_folder import FINAL
 
 WORDS = {
@@ -38,8 +39,8 @@ WORDS = {
 }
 
 
-def view(below: Callable[[str, RunFolder], None]) -> None:
-    """`below`: what else is drawn of the run that is shown, by its name too, under its curves."""
+def view(below: Callable[[str, RunFolder], How | None]) -> None:
+    """`below`: what else is drawn of the run that is shown, by its name too, under its curves; how that is read."""
     messages()
     by_name = {run.name: run for run in runs()} | recorded() | {bundled.RECORDED: RunFolder(bundled.RECORDED_FOLDER)}
     _choose_run(by_name)
@@ -69,9 +70,9 @@ def view(below: Callable[[str, RunFolder], None]) -> None:
         played(run, axes, name, epoch, own)
     else:
         show(run, axes)
-    below(name, run)
+    also = below(name, run)
     card(run)
-    how()
+    how(also)
 
 
 def _choose_run(by_name: dict[str, RunFolder]) -> None:
@@ -388,13 +389,16 @@ def delete(run: RunFolder) -> None:
         st.session_state["_run_refused"] = f"{run.name} cannot be deleted: {error.strerror or type(error).__name__}."
 
 
-def how() -> None:
+def how(also: How | None) -> None:
+    """`also`: of what is drawn below the curves."""
     reading.how(
         "The loss should fall and the accuracy rise. When validation stays behind while training goes on improving, "
-        "the model overfits its training images; when both stand still early, try a larger or smaller learning rate.",
+        "the model overfits its training images; when both stand still early, try a larger or smaller learning rate."
+        + (f"\n\n{also.read}" if also else ""),
         r"\text{accuracy} = \tfrac1N \sum_i [\arg\max_c p(c \mid x_i) = y_i], \quad "
         r"\text{loss} = -\tfrac1N \sum_i \log p(y_i \mid x_i)",
         "a fair comparison of the two curves: training images are augmented and judged while the weights still "
-        "change, validation images are neither. Validation has chosen the best epoch, so only the test is unbiased.",
+        "change, validation images are neither. Validation has chosen the best epoch, so only the test is unbiased."
+        + (f" Nor {also.not_shown}" if also else ""),
         "Goodfellow et al. 2016, § 5.2–5.3 and 7.8",
     )

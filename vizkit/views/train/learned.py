@@ -26,8 +26,9 @@ from vizkit.views.blocks import Blocks, Code, Folded, Job, Later, Line, Numbers,
 from vizkit.views.controls import number, text_model
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.view import How, View
-from vizkit.work_folder import file_of, steps_in
+from vizkit.work_folder import at_or_before, file_of, steps_in
 
+KEY = "learned_step"
 SCALE = replace(SHARES, unit="", equal=1.0)
 
 
@@ -39,16 +40,20 @@ class Seen(Subject):
         return 0.0, 0.0, float(self.rgb.shape[1]), float(self.rgb.shape[0])
 
 
+def kept(of: Sequence[Subject], view: "Learned") -> list[int]:
+    return sorted({step for each in of for step in steps_in(view.folder(each).path)})
+
+
 def last(of: Sequence[Subject], view: "Learned") -> int:
-    return max((len(steps_in(view.folder(each).path)) for each in of), default=1) or 1
+    return max(kept(of, view), default=1)
 
 
 class Learned(View):
     """What a run answered at each of its checkpoints, and which places spoke for it."""
 
     run: str = text_model(bundled.RECORDED, kind="run", label="Run", key="learned_run")
-    checkpoint: int | None = number(
-        "Checkpoint", 1, last, None, "The steps that the run has kept.", plays=True, follows=True, key="checkpoint"
+    step: int | None = number(
+        "After step", 1, last, None, "The steps that the run has kept.", at=kept, plays=True, follows=True, key=KEY
     )
 
     overlays = True
@@ -69,11 +74,11 @@ class Learned(View):
         return RunFolder(Path(of.texts[self.run]))
 
     def title(self, of: Subject) -> str:
-        return f"What {self.run} had learned after step {self.step(self.folder(of)):,}"
+        return f"What {self.run} had learned after step {self.shown(steps_in(self.folder(of).path)):,}"
 
-    def step(self, run: RunFolder) -> int:
-        steps = steps_in(run.path)
-        return steps[min(self.checkpoint or len(steps), len(steps)) - 1]
+    def shown(self, steps: Sequence[int]) -> int:
+        """Of the steps that are there, in order, the one that it is set to, or the last before it."""
+        return at_or_before(steps[-1] if self.step is None else self.step, steps)
 
     def show(self, of: Subject) -> Blocks:
         run = self.folder(of)
@@ -82,24 +87,29 @@ class Learned(View):
         if not run.learns_pictures:
             raise NotApplicable(f"{run.name} does not tell images apart; open its checkpoints one by one.")
         try:
-            shown = of.kept(_key(run, steps[-1], "images"), partial(watched, run, steps[-1]))
+            shown = of.kept(_key(run, steps[0], "images"), partial(watched, run, steps[-1]))
         except (DatasetError, RecipeError, ModelError) as sentence:
             raise NotApplicable(str(sentence)) from None
-        jobs = tuple(
-            Job(_key(run, step), f"{run.name} after step {step:,}", partial(_asked, run, step, shown)) for step in steps
-        )
-        found = {job.key: of.find(job.key) for job in jobs}
-        if all(found.values()):  # the browser turns them
-            yield from self.drawn(run, shown, jobs, found)
-        else:
-            yield Later(of, jobs, partial(self.drawn, run, shown, jobs))
+        jobs = {
+            step: Job(_key(run, step), f"{run.name} after step {step:,}", partial(_asked, run, step, shown))
+            for step in steps
+        }
+        there = {job.key: found for job in jobs.values() if (found := of.find(job.key)) is not None}
+        later = Later(of, tuple(jobs.values()), partial(self.drawn, run, shown, jobs))
+        if len(there) == len(jobs) or (there and run.at_work):  # the browser turns those that are there
+            yield from self.drawn(run, shown, jobs, there)
+            later = replace(later, show=lambda found: ())
+        if len(there) < len(jobs):
+            yield later
 
-    def drawn(self, run: RunFolder, of: Watched, jobs: Sequence[Job], found: Mapping[Hashable, Any]) -> Blocks:
-        """Nothing before all are there."""
-        if len(found) < len(jobs):
+    def drawn(self, run: RunFolder, of: Watched, jobs: Mapping[int, Job], found: Mapping[Hashable, Any]) -> Blocks:
+        """Of the steps that are there; nothing before all are, but of a run at work."""
+        if not found or (len(found) < len(jobs) and not run.at_work):
             return
-        steps, each = steps_in(run.path), [found[job.key] for job in jobs]
-        now, step = each[steps.index(self.step(run))], self.step(run)
+        known = {step: found[job.key] for step, job in jobs.items() if job.key in found}
+        steps, each = list(known), list(known.values())
+        step = self.shown(steps)
+        now = known[step]
         ends = np.cumsum([line.get("steps", 0) for line in run.metrics()])
         right = [int((one.predicted == of.targets).sum()) for one in each]
         area = float(np.mean(of.objects)) if of.objects else 0.0
