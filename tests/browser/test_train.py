@@ -1,6 +1,8 @@
 """A visitor trains a small model, leaves, comes back, reloads, and looks inside what was trained."""
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -93,3 +95,26 @@ def test_a_recorded_run_is_played(page: Page, server: str):
     expect(page).to_have_url(re.compile(f"run_epoch={count - 1}"))
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_text(f"After {count} epochs")).to_be_visible(timeout=60_000)
+
+
+def test_a_view_turns_over_the_steps_of_a_run(page: Page, phone: Page, server: str, home: Path):
+    shutil.copytree(bundled.RECORDED_FOLDER, home / "runs" / "learned", dirs_exist_ok=True)
+    page.goto(f"{server}/rollout?models=run:learned&image=digit+3")
+    ready(page)
+    page.get_by_text("Over training", exact=True).click()
+    steps = page.get_by_role("slider", name="After step")
+    expect(steps).to_have_value("13", timeout=LONG_MS)  # the last of fourteen
+    expect(page).to_have_url(re.compile("after_step=990"))
+    stage = page.locator(f"{MAIN} [class*='_stage1']").first
+    expect(stage).to_be_visible(timeout=LONG_MS)  # all steps are there
+    ready(page)
+    said = page.get_by_text(re.compile("Half of what the class token takes")).first
+    last = said.inner_text()
+    steps.press("Home")
+    expect(said).not_to_have_text(last)
+    expect(page).to_have_url(re.compile("after_step=1(&|$)"))
+    early = said.inner_text()
+    phone.goto(page.url)
+    ready(phone)
+    expect(phone.get_by_text(early).first).to_be_visible(timeout=LONG_MS)
+    fits(phone)

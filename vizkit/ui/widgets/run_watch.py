@@ -234,13 +234,8 @@ def numbers(
         boxes.append(("Images a second", f"{speed:,.0f}", more))
     if metrics:
         title = measure_of(metrics).title
-        boxes.append(
-            (
-                f"Best, epoch {best_of(metrics)['epoch']}",
-                said_of(metrics),
-                f"On validation data, {title} of the best epoch, whose weights are kept.",
-            )
-        )
+        more = f"On validation data, {title} of the best epoch, whose weights are kept."
+        boxes.append((f"Best, epoch {best_of(metrics)['epoch']}", said_of(metrics), more))
     measure = measure_of(metrics)
     if (tested := result.get(f"test_{measure.name}")) is not None:
         boxes.append(
