@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, go_to, ready
+from tests.browser.steps import MAIN, box_of, fits, go_to, ready
+from vizkit.views import bundled
 
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
 

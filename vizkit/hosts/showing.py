@@ -5,7 +5,6 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -78,7 +77,7 @@ class Showing:
         models = [of for of in self.subjects if of.has_model] if "models" in read else ()
         return {
             "view": name_of(self.view),
-            "settings": asdict(self.view),
+            "settings": self.view.record(),
             "models": [{"name": of.name, "source": of.loaded.source, "trained": of.loaded.trained} for of in models],
             "picture": digest_of(self.subjects[0].original) if "picture" in read else "",
             "point": self.subjects[0].point,

@@ -89,7 +89,7 @@ def complete(item: Item, inputs: Subject) -> Item:
 
 
 def to_json(item: Item) -> dict[str, Any]:
-    return {"kind": item.kind, **asdict(item)}
+    return {"kind": item.kind, **asdict(item), "shows": item.shows.record()}
 
 
 def from_json(record: Any) -> Item:

@@ -1,6 +1,6 @@
 """A view: a record of settings that knows what it shows of a subject. Every host draws it from that alone."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
@@ -88,6 +88,11 @@ class View:
         from vizkit.views.staged import staged
 
         return staged(self.show(of), self.leads)
+
+    def record(self) -> dict[str, Any]:
+        """Its settings by name, as a file has them; the step of a run where it names one."""
+        own = asdict(self)
+        return own if self.after_step is not None else {name: own[name] for name in own if name != "after_step"}
 
     def leads(self, block: "Block") -> bool:
         """Of a figure that is shown, whether it is the one for a stage; the first is, where a view does not say."""
