@@ -1,7 +1,7 @@
 """Print the tables; `python -m benchmarks [recording] [heads] [memory] [pages] [played] [training] [truth]
 [architectures] [relevance] [evaluation] [sessions]`, all of these by default. `mutants` takes most of an
 hour, `models` writes docs/models.md, `colours` docs/colours.md, `features` docs/features.md,
-`alignment` a file beside bundled models of texts,
+`alignment` a file beside bundled models of texts, `learning` trains small runs and writes what changed inside,
 `super_resolution` one beside those that enlarge, `detection_queries` one beside those that find, `scenes` and
 `texts` one each beside the recorded evaluations, `tiff` reads every kind of TIFF; `python -m benchmarks faults
 [--pictures 300 …]`, `folders [--folders 300]` (those of transformers alone), `data_set FOLDER`, `detection [--plain
@@ -32,6 +32,7 @@ ASKED = (
     "colours",
     "features",
     "alignment",
+    "learning",
     "super_resolution",
     "detection_queries",
     "scenes",
@@ -41,7 +42,7 @@ ASKED = (
 FOLDERS = {
     **dict.fromkeys(("faults", "mutants", "tiff"), "testing"),
     **dict.fromkeys(("colours", "features", "truth"), "maps"),
-    **dict.fromkeys(("alignment", "super_resolution", "detection_queries", "scenes", "texts"), "bundled"),
+    **dict.fromkeys(("alignment", "learning", "super_resolution", "detection_queries", "scenes", "texts"), "bundled"),
 }
 
 

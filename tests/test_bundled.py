@@ -78,7 +78,7 @@ def test_the_teacher_was_the_bundled_cnn():
         ("sequences/*/model.safetensors", 6e6),
         ("super_resolution/*/model.safetensors", 8e6),
         ("detection/**/model.safetensors", 10e6),
-        ("learning/**/*", 2e6),
+        ("learning/**/*", 3e6),
     ],
 )
 def test_together_they_stay_small(of, most_bytes):

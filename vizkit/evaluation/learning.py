@@ -1,9 +1,11 @@
 """What a run knew at each of its checkpoints: its answers to a few test images, and where each comes from."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import torch.nn.functional as F
@@ -28,6 +30,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import file_of
 from vizkit.writing import read_record, write_record
 
+R = TypeVar("R")
 IMAGES = 8
 MAPS = PREFERRED[0], next(name for name, method in METHODS.items() if method.layered)
 """Of which the first that the network allows makes the maps of all its checkpoints."""
@@ -39,7 +42,7 @@ INK = 127
 class Watched:
     """The images of a run that are asked at every checkpoint, as its model sees them. `objects`: where in each of them
     the drawn insect or the digit is, and `called` what it is; "" where nobody knows. `grid`: of every map by `method`,
-    (rows, columns)."""
+    (rows, columns); "" of a network that has none."""
 
     rgb: tuple[RGB, ...]
     targets: Int[np.ndarray, " image"]
@@ -64,42 +67,46 @@ class Answers:
     then: str
 
 
-def watched(run: RunFolder, step: int) -> Watched:
-    """Test images, of every class as many as of the others. `step`: of the checkpoint that says which maps there are.
-    Raises DatasetError, RecipeError or ModelError with a sentence."""
+def watched(run: RunFolder, step: int, images: int = IMAGES) -> Watched:
+    """So many test images, of every class as many as of the others. `step`: of the checkpoint that says which maps
+    there are. Raises DatasetError, RecipeError or ModelError with a sentence."""
     recipe = run.recipe
     loaded = load(f"{run.path}@{step}")
     whole = open_set(recipe.data, "test", size_px=max(loaded.preprocessing.size_hw), seed=recipe.data_seed)
-    images = whole.take(balanced_rows(whole.targets, IMAGES))
-    own = [image for image, _ in images]
-    first = trace(loaded, own[0], target=int(images.targets[0]))
+    few = whole.take(balanced_rows(whole.targets, images))
+    own = [image for image, _ in few]
+    first = trace(loaded, own[0], target=int(few.targets[0]))
     allowed = applicable(first, model=False)
-    method = next((each for each in MAPS if each in allowed), None)
-    if method is None:
-        raise NotApplicable(f"{run.name} has no attention and no features in places, so no map of what it learned.")
-    made = (_map(Question.of(loaded, rgb, target), method) for rgb, target in images)
+    method = next((each for each in MAPS if each in allowed), "")
+    made = (_map(Question.of(loaded, rgb, target), method) for rgb, target in few if method)
     grid = next((heat.shape for heat in made if heat is not None), cells_of(first))
-    drawn = [images.source.insect(row) for row in range(len(images))]
+    drawn = [few.source.insect(row) for row in range(len(few))]
     digits = recipe.data.partition(":")[0] == "digits"
     masks = [rgb.mean(-1) > INK for rgb in own] if digits else [each.insect for each in drawn if each]
     objects = tuple(np.asarray(seen_mask(mask, loaded.preprocessing)) for mask in masks)
     called = "digit" if digits else "insect" if objects else ""
     rgb = tuple(seen(each, loaded.preprocessing) for each in own)
-    return Watched(rgb, images.targets, images.labels, objects, called, method, (grid[0], grid[1]), images)
+    return Watched(rgb, few.targets, few.labels, objects, called, method, (grid[0], grid[1]), few)
 
 
 def answers(run: RunFolder, step: int, of: Watched) -> Answers:
-    """Those of one checkpoint: kept in the cache by its content, so made once. Raises ModelError."""
+    """Those of one checkpoint: made once, see `by_content`. Raises ModelError."""
+    return by_content(run, step, of, Answers, lambda: _asked(load(f"{run.path}@{step}"), of))
+
+
+def by_content(run: RunFolder, step: int, of: Watched, kind: Callable[..., R], make: Callable[[], R]) -> R:
+    """What `make` gives of a checkpoint, a record of this `kind`: kept in the cache by the content of its file."""
     file = file_of(run.path, step)
     facts = file.stat()
     content = digest_of(
         __version__, _digest(file, facts.st_mtime_ns, facts.st_size), (run.path / "config.json").read_bytes()
     )
-    kept = cache_folder() / "learned" / f"{digest_of(content, of.images.digest, of.method)}.npz"
+    folder = "learned" if kind is Answers else getattr(kind, "__name__", "").lower()
+    kept = cache_folder() / folder / f"{digest_of(content, of.images.digest, of.method)}.npz"
     try:
-        return read_record(kept, Answers)
+        return read_record(kept, kind)
     except (OSError, ValueError, KeyError, TypeError):
-        made = _asked(load(f"{run.path}@{step}"), of)
+        made = make()
         write_record(kept, made)
         return made
 
@@ -125,8 +132,10 @@ def _asked(loaded: Loaded, of: Watched) -> Answers:
 
 
 def _map(question: Question, method: str) -> Float[Tensor, "row column"] | None:
-    """None where nothing speaks for the class, or the same everywhere."""
+    """None where nothing speaks for the class, or the same everywhere, and without a `method`."""
     try:
+        if not method:
+            return None
         return times_equal(on_patches(question.explain(method)))
     except NotApplicable:
         return None

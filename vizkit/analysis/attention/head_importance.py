@@ -89,6 +89,5 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def _ranks(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " value"]:
-    smaller = (values[:, None] > values).sum(1)
-    equal = (values[:, None] == values).sum(1)
-    return smaller + (equal - 1) / 2
+    _, which, equal = np.unique(values, return_inverse=True, return_counts=True)
+    return (equal.cumsum() - (equal + 1) / 2)[which]

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from vizkit.analysis.attention.head_importance import rank_correlation
 from vizkit.analysis.attention.patches import fixed_sign
 from vizkit.traces import NotApplicable
 
@@ -60,6 +61,17 @@ def cosine_grid(table: Float[Tensor, "row column channel"]) -> Float[Tensor, "ro
     """
     rows, columns, _ = table.shape
     return similarity(table.flatten(0, 1)).view(rows, columns, rows, columns)
+
+
+def nearness(table: Float[Tensor, "row column channel"]) -> float:
+    """Spearman's correlation, over all pairs of places, of the cosine of their vectors with minus their distance on the
+    grid: 1 where nearer is always more alike, about 0 for noise."""
+    rows, columns, _ = table.shape
+    places = torch.cartesian_prod(torch.arange(rows), torch.arange(columns)).double()
+    first, second = torch.triu_indices(len(places), len(places), 1)
+    apart = (places[first] - places[second]).norm(dim=-1)
+    alike = similarity(table.flatten(0, 1))[first, second].double().round(decimals=6)  # equal ones have equal ranks
+    return rank_correlation(alike.tolist(), (-apart).tolist())
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
 from vizkit.percent import in_percent
@@ -188,3 +188,120 @@ def learned(
     ends = shares[0] if shares[0] == shares[1] else f"{shares[0]} to {shares[1]}"
     covers = f"which covers {percent(area)} of the images"
     return f"{said}; of what speaks for the right class the part on the {called}, {covers}, {change} {ends}."
+
+
+# ---- what changed inside, from the first checkpoint of a run to its last ---------------------------------------------
+SETTLED = 0.9  # of CKA
+
+
+def heads_over_steps(
+    what: str, unit: str, steps: Sequence[int], values: Float[np.ndarray, "step layer head"], digits: int
+) -> str:
+    """The mean of all heads, and the head that changed most; NaN where a layer has fewer heads."""
+    first, last = values[0], values[-1]
+    known = np.isfinite(last) & np.isfinite(first)
+    if not known.any():
+        return f"The {what} has no number here: the layers do not say where their tokens lie."
+    words = f"From step {steps[0]:,} to {steps[-1]:,} the {what} of {counted(int(known.sum()), 'head')}, in the mean,"
+    means = [f"{each[known].mean():.{digits}f}{unit}" for each in (first, last)]
+    change = np.where(known, np.abs(last - first), -1)
+    layer, head = np.unravel_index(change.argmax(), change.shape)
+    ends = [f"{each[layer, head]:.{digits}f}{unit}" for each in (first, last)]
+    if ends[0] == ends[1]:
+        return f"{words} stayed at {means[0]}, and no head changed: training has not touched it."
+    moved = f"stayed at {means[0]}" if means[0] == means[1] else f"went from {means[0]} to {means[1]}"
+    return f"{words} {moved}; most in head {head + 1} of layer {layer + 1}, from {ends[0]} to {ends[1]}."
+
+
+def near_alike(steps: Sequence[int], correlation: Float[np.ndarray, " step"]) -> str:
+    """Spearman's, of the likeness of positions with their nearness, at each of the steps."""
+    first, last = (f"{each:z.2f}".replace("-", "−") for each in (correlation[0], correlation[-1]))
+    end = correlation[-1]
+    verdict = "nearer places have more similar positions" if end >= 0.5 else "a little of the grid is in the positions"
+    if abs(end) < 0.1:
+        verdict = "the positions do not tell which places are near"
+    elif end < 0:
+        verdict = "nearer places have less similar positions"
+    return (
+        f"The rank correlation of similar positions with near places is {first} after step {steps[0]:,} and {last} "
+        f"after step {steps[-1]:,}: {verdict}."
+    )
+
+
+def settling(steps: Sequence[int], cka: Float[np.ndarray, "step layer"]) -> str:
+    """From which step on each layer is as it ends: CKA with its end of at least `SETTLED`, at all later ones too."""
+    unlike = cka < SETTLED  # NaN, of a layer that is the same for all images, counts as settled
+    first = [int(np.flatnonzero(each).max(initial=-1)) + 1 for each in unlike.T]
+    early, late = int(np.argmin(first)), len(first) - 1 - int(np.argmax(first[::-1]))
+    if not max(first):
+        low = f"{np.nanmin(cka):.2f}"
+        return f"Every layer is like its own end from step {steps[0]:,} on: the lowest CKA of all is {low}."
+    if min(first) == max(first):
+        return (
+            f"All layers are like their own end, with a CKA of at least {SETTLED}, from step {steps[max(first)]:,} on."
+        )
+    return (
+        f"Layer {early + 1} is the first that stays like its own end, with a CKA of at least {SETTLED}: from step "
+        f"{steps[first[early]]:,} on; layer {late + 1} is the last, from step {steps[first[late]]:,} on."
+    )
+
+
+def on_the_object(steps: Sequence[int], shares: Float[np.ndarray, "step image"], called: str, area: float) -> str:
+    """The median share of the map that lies on what is `called` so, which covers `area` of the images, both 0 to 1."""
+    first, last = (float(np.median(np.nan_to_num(each))) for each in (shares[0], shares[-1]))
+    return (
+        f"Of what speaks for the right class {percent(first)} lies on the {called} after step {steps[0]:,} and "
+        f"{percent(last)} after step {steps[-1]:,}, in the median; by chance it would be {percent(area)}, what it "
+        "covers."
+    )
+
+
+def norms_over_steps(
+    what: str, steps: Sequence[int], norm: Float[np.ndarray, "step part"], parts: Sequence[str]
+) -> str:
+    """Of all parts together, and of the part that it changed most, in times."""
+    whole = np.sqrt((norm.astype(float) ** 2).sum(1))
+    times = np.log(np.maximum(norm[-1], 1e-12) / np.maximum(norm[0], 1e-12))
+    most, top = int(np.abs(times).argmax()), int(whole.argmax())
+    peak = f", largest after step {steps[top]:,} ({whole[top]:.3g})" if 0 < top < len(steps) - 1 else ""
+    return (
+        f"The norm of {what} goes from {whole[0]:.3g} after step {steps[0]:,} to {whole[-1]:.3g} after step "
+        f"{steps[-1]:,}{peak}; most by its factor in “{parts[most]}”, × {np.exp(times[most]):.3g}."
+    )
+
+
+def filters_over_steps(steps: Sequence[int], filters: Float[np.ndarray, "step filter height width channel"]) -> str:
+    """How long the filters have become, and how far they have turned."""
+    flat = filters.reshape(*filters.shape[:2], -1).astype(float)
+    norms = np.linalg.norm(flat, axis=-1)
+    cosine = (flat[0] * flat[-1]).sum(-1) / np.maximum(norms[0] * norms[-1], 1e-12)
+    return (
+        f"From step {steps[0]:,} to {steps[-1]:,} the mean norm of {counted(filters.shape[1], 'filter')} goes from "
+        f"{norms[0].mean():.2f} to {norms[-1].mean():.2f}; their cosine with what they were is "
+        f"{cosine.mean():z.2f} on average, 1 being not turned at all.".replace("-", "−")
+    )
+
+
+def forgotten(right: Float[np.ndarray, "step image"]) -> tuple[Int[np.ndarray, " image"], Int[np.ndarray, " image"]]:
+    """Of each image the place of the step from which on it stays right, as many as there are steps where it never
+    does, and how often it was forgotten: right after a step and wrong after the next that is kept."""
+    known = right > 0.5
+    since = [int(np.flatnonzero(~each).max(initial=-1)) + 1 for each in known.T]
+    return np.array(since), (known[:-1] & ~known[1:]).sum(0)
+
+
+def learned_when(steps: Sequence[int], right: Float[np.ndarray, "step image"]) -> str:
+    since, times = forgotten(right)
+    count, lost = right.shape[1], (right.max(0) > right[-1]).sum()
+    kept = [int((since == at).sum()) for at in range(len(steps))]
+    most = int(np.argmax(kept))
+    begin = f"{of_all(int(right[-1].sum()), count, 'test image')} are right after step {steps[-1]:,}"
+    begin = f"{begin[:1].upper()}{begin[1:]}"
+    if not sum(kept):
+        return f"{begin}: nothing was learned for good."
+    once = int((times > 0).sum())
+    return (
+        f"{begin}; most of them, {kept[most]}, for good since step {steps[most]:,}. "
+        f"{counted(once, 'image')} {'was' if once == 1 else 'were'} right and then wrong after a later step, of which "
+        f"{int(lost)} at the end."
+    )

@@ -13,4 +13,12 @@ VIEWS = (
         reads="nothing",
         name="learned",
     ),
+    Entry(
+        "Inside",
+        "What changed inside a network while it learned: heads, positions, layers, weights, answers.",
+        "train.inside:Inside",
+        "",
+        reads="nothing",
+        name="inside",
+    ),
 )

@@ -87,11 +87,13 @@ class Learned(View):
         if not run.learns_pictures:
             raise NotApplicable(f"{run.name} does not tell images apart; open its checkpoints one by one.")
         try:
-            shown = of.kept(_key(run, steps[0], "images"), partial(watched, run, steps[-1]))
+            shown = of.kept(key_of(run, steps[0], "images"), partial(watched, run, steps[-1]))
         except (DatasetError, RecipeError, ModelError) as sentence:
             raise NotApplicable(str(sentence)) from None
+        if not shown.method:
+            raise NotApplicable(f"{run.name} has no attention and no features in places, so no map of what it learned.")
         jobs = {
-            step: Job(_key(run, step), f"{run.name} after step {step:,}", partial(_asked, run, step, shown))
+            step: Job(key_of(run, step), f"{run.name} after step {step:,}", partial(_asked, run, step, shown))
             for step in steps
         }
         there = {job.key: found for job in jobs.values() if (found := of.find(job.key)) is not None}
@@ -126,7 +128,7 @@ class Learned(View):
         yield Numbers(lambda: _numbers(steps, each, of))
 
 
-def _key(run: RunFolder, step: int, what: str = "learned") -> Hashable:
+def key_of(run: RunFolder, step: int, what: str = "learned") -> Hashable:
     facts = file_of(run.path, step).stat()
     return what, str(run.path), step, facts.st_mtime_ns, facts.st_size
 

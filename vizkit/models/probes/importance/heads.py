@@ -51,18 +51,30 @@ def head_importance(
     instead (`means.head_means`); nothing without them. EditError for a model whose attention cannot be edited."""
     places, pixels = tuple(places), pixels.to(loaded.device)
     rows, targets = torch.arange(len(targets)), targets.to(loaded.device)
-    scales = tuple(torch.ones(len(pixels), place.heads, device=loaded.device, requires_grad=True) for place in places)
-    with torch.enable_grad():
-        answered = _outputs(loaded, pixels, Plan((), places, scales, means)).log_softmax(-1)[rows, targets]
-        gradients = torch.autograd.grad(answered.sum(), scales)
-    plain = answered.detach()
+    plain, estimate = head_estimates(loaded, pixels, targets, places, means)
     lost, flipped = [], []
     for outputs in _without_each(loaded, pixels, places, means):
         lost.append(plain - outputs.log_softmax(-1)[rows, targets])
         flipped.append((outputs.argmax(-1) != targets).float())
-    estimate = torch.cat(gradients, 1).abs().cpu()
     flips = torch.stack(flipped, 1).cpu()
     return Importance(_names(places), plain.cpu(), torch.stack(lost, 1).cpu(), flips, estimate)
+
+
+def head_estimates(
+    loaded: Loaded,
+    pixels: Float[Tensor, "image channel height width"],
+    targets: Int[Tensor, " image"],
+    places: Sequence[Place],
+    means: Means = (),
+) -> tuple[Float[Tensor, " image"], Float[Tensor, "image head"]]:
+    """Of these alone `plain` and `estimate`: one pass there and one back for all heads."""
+    places, pixels = tuple(places), pixels.to(loaded.device)
+    rows, targets = torch.arange(len(targets)), targets.to(loaded.device)
+    scales = tuple(torch.ones(len(pixels), place.heads, device=loaded.device, requires_grad=True) for place in places)
+    with torch.enable_grad():
+        answered = _outputs(loaded, pixels, Plan((), places, scales, means)).log_softmax(-1)[rows, targets]
+        gradients = torch.autograd.grad(answered.sum(), scales)
+    return answered.detach(), torch.cat(gradients, 1).abs().cpu()
 
 
 @torch.no_grad()

@@ -1,0 +1,52 @@
+"""What changes with the steps of a run: lines over a logarithmic axis, and rows of filters."""
+
+from collections.abc import Mapping
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float, Int, UInt8
+
+from vizkit.figure.charts import LOGARITHMIC, laid_out, line, literal
+from vizkit.figure.palette import CLASSES, OTHERS
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+STEPS = "step, logarithmic"
+GAP_PX = 1
+ZOOM = 4
+
+
+def by_step(
+    steps: Int[np.ndarray, " step"],
+    lines: Mapping[str, Mapping[str, Float[np.ndarray, " step"]]],
+    y: str,
+    *,
+    log: bool = False,
+    level: tuple[float, str] | None = None,
+) -> "go.Figure":
+    """Groups of lines, each group of one colour, from the first to the last, and one word of the legend; a line has its
+    own name under the pointer. `log`: the other axis too. `level`: a height to compare with, and what it is."""
+    drawn = []
+    for (group, members), colour in zip(lines.items(), cycle(CLASSES), strict=False):
+        for at, (name, values) in enumerate(members.items()):
+            told = {"showlegend": at == 0, "legendgroup": group, "mode": "lines+markers", "marker": {"size": 4}}
+            hover = f"{literal(name)}, step %{{x:,}}: %{{y:.3g}}<extra></extra>"
+            drawn.append(line(steps, values, literal(group), colour, 1.5, hovertemplate=hover, **told))
+    if level:
+        drawn.append(line(steps[[0, -1]], [level[0]] * 2, literal(level[1]), OTHERS, 1.5, "dash"))
+    figure = laid_out(drawn, STEPS, y, height=360)
+    figure.update_xaxes(LOGARITHMIC)
+    return figure.update_yaxes(LOGARITHMIC) if log else figure
+
+
+def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]) -> UInt8[np.ndarray, "row column 3"]:
+    """0 is grey, the largest weight of all white, or black where it is negative; white between the filters. A
+    row for each step, a column for each filter."""
+    largest = float(np.abs(filters).max()) or 1.0
+    levels = np.round(127.5 * (1 + filters / largest)).astype(np.uint8)
+    levels = levels if levels.shape[-1] == 3 else levels[..., :1].repeat(3, -1)
+    framed = np.pad(levels, ((0, 0), (0, 0), (0, GAP_PX), (0, GAP_PX), (0, 0)), constant_values=255)
+    rows, columns = framed.shape[0] * framed.shape[2], framed.shape[1] * framed.shape[3]
+    return framed.transpose(0, 2, 1, 3, 4).reshape(rows, columns, 3).repeat(ZOOM, 0).repeat(ZOOM, 1)

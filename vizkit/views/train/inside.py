@@ -1,0 +1,223 @@
+"""Inside: what changed in a network from checkpoint to checkpoint, as curves on one axis of steps."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from vizkit.analysis.remarks import evaluation as remarks
+from vizkit.datasets.image_set import DatasetError
+from vizkit.evaluation.inside.growth import ASKED, Growth, Snapshot, growth, snapshot
+from vizkit.evaluation.learning import Watched, watched
+from vizkit.figure.charts import heat_map
+from vizkit.figure.scales import between
+from vizkit.figure.training.by_step import by_step, filter_pixels
+from vizkit.models import ModelError
+from vizkit.traces import NotApplicable
+from vizkit.training.recipe import RecipeError
+from vizkit.training.runs.folder import RunFolder
+from vizkit.views import bundled
+from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Picture, Said
+from vizkit.views.controls import choice, text_model
+from vizkit.views.subject import Subject
+from vizkit.views.train.learned import key_of
+from vizkit.views.view import How, View
+from vizkit.work_folder import steps_in
+from vizkit.writing import read_record
+
+WHAT = {
+    "distance": "attention distance",
+    "entropy": "attention entropy",
+    "importance": "head importance",
+    "positions": "positions",
+    "layers": "layers",
+    "object": "map on the object",
+    "weights": "weight norms",
+    "gradients": "gradient norms",
+    "filters": "filters",
+    "images": "images learned and forgotten",
+}
+Drawn = tuple[str, Any, str]
+"""A sentence, a figure, and what is to be known beside it."""
+
+
+class Inside(View):
+    """What changed inside a network while it learned."""
+
+    run: str = text_model(*bundled.TABLES, kind="run", label="Run", key="inside_run")
+    what: str = choice(
+        "What", tuple(WHAT), "One quantity at each step that the run has kept.", words=WHAT, key="inside"
+    )
+
+    how = How(
+        f"{ASKED} test images, which the run never learned from, go through the network of each checkpoint. Steps lie "
+        "on a logarithmic axis, for most changes early: the kept ones are powers of two and ends of epochs. A head's "
+        "importance is how fast log p of the true class changes with what the head adds; CKA 1 is a layer as it ends, "
+        "whatever its axes; a forgotten image was right after one kept step and wrong after the next.",
+        r"\theta_1, \theta_2, \theta_4, \dots \;\mapsto\; \bar d_h, \; H_h, \; "
+        r"|\partial \log p_y / \partial \xi_h|, \; \mathrm{CKA}(X_t, X_T), \; \lVert\nabla L\rVert",
+        "that a change caused what was learned, or anything between two checkpoints.",
+        "Dosovitskiy et al. 2020; Michel et al. 2019; Kornblith et al. 2019; Raghu et al. 2017; Toneva et al. 2019",
+    )
+
+    def title(self, of: Subject) -> str:
+        return f"{self.run}: {WHAT[self.what]} while it learned"
+
+    def show(self, of: Subject) -> Blocks:
+        if self.run in bundled.TABLES:
+            yield from self.drawn(recorded(bundled.TABLES[self.run]))
+            return
+        if self.run not in of.texts:
+            raise NotApplicable(f"There is no run {self.run[:60]!r} here that has kept checkpoints.")
+        run = RunFolder(Path(of.texts[self.run]))
+        if not (steps := steps_in(run.path)) or not run.learns_pictures:
+            raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
+        try:
+            asked = of.kept(key_of(run, steps[-1], "inside images"), partial(watched, run, steps[-1], ASKED))
+        except (DatasetError, RecipeError, ModelError) as sentence:
+            raise NotApplicable(str(sentence)) from None
+        jobs = tuple(
+            Job(key_of(run, step, "inside"), f"{run.name} after step {step:,}", partial(_measured, run, step, asked))
+            for step in steps
+        )
+        yield Later(of, jobs, partial(self.gathered, steps, asked, jobs))
+
+    def gathered(
+        self, steps: Sequence[int], asked: Watched, jobs: Sequence[Job], found: Mapping[Hashable, Any]
+    ) -> Blocks:
+        """Nothing before all are there."""
+        if len(found) == len(jobs):
+            yield from self.drawn(growth(steps, [found[job.key] for job in jobs], asked))
+
+    def drawn(self, of: Growth) -> Blocks:
+        said, figure, beside = DRAWN[self.what](of)
+        yield Said(said)
+        alt = f"{WHAT[self.what]} at each kept step of {self.run}. {said}"
+        yield Picture(figure, alt) if isinstance(figure, np.ndarray) else Chart(figure, alt)
+        yield Line(beside)
+        yield Numbers(lambda: vars(of))
+
+
+@lru_cache(maxsize=8)
+def recorded(name: str) -> Growth:
+    """One of `bundled.TABLES`."""
+    return read_record(bundled.FOLDER / "learning" / f"{name}.npz", Growth)
+
+
+def _measured(run: RunFolder, step: int, asked: Watched, progress: Any) -> Snapshot:
+    try:
+        return snapshot(run, step, asked)
+    except (DatasetError, ModelError) as sentence:
+        raise NotApplicable(str(sentence)) from None
+
+
+# ---- one quantity each -----------------------------------------------------------------------------------------------
+def _heads(field: str, what: str, unit: str, y: str, digits: int, beside: str, of: Growth, log: bool = False) -> Drawn:
+    values: Float[np.ndarray, "step layer head"] = getattr(of, field)
+    if not values.size:
+        raise NotApplicable("This network has no attention, so no heads.")
+    said = remarks.heads_over_steps(what, unit, of.steps.tolist(), values, digits)
+    known = np.asarray(np.isfinite(values).all(axis=0))
+    lines = {
+        f"layer {layer + 1}": {
+            f"layer {layer + 1}, head {head + 1}": values[:, layer, head] for head in np.flatnonzero(known[layer])
+        }
+        for layer in range(values.shape[1])
+    }
+    return said, by_step(of.steps, lines, y, log=log), beside
+
+
+def _distance(of: Growth) -> Drawn:
+    beside = f"The input has {of.size_hw[1]} × {of.size_hw[0]} pixels. A line is a head, its colour the layer."
+    return _heads("distance_px", "attention distance", " px", "mean attention distance, pixels", 1, beside, of)
+
+
+def _positions(of: Growth) -> Drawn:
+    if not np.isfinite(of.nearness).all():
+        raise NotApplicable("This network has no learned table of positions.")
+    figure = by_step(of.steps, {"positions": {"positions": of.nearness}}, "rank correlation with nearness")
+    beside = "Over all pairs of places: the cosine of their position vectors against minus their distance on the grid."
+    return remarks.near_alike(of.steps.tolist(), of.nearness), figure, beside
+
+
+def _layers(of: Growth) -> Drawn:
+    if not of.layers:
+        raise NotApplicable("This network has no blocks or stages whose features could be compared.")
+    lines = {f"layer {at}": {f"layer {at}": values} for at, values in enumerate(of.cka.T, 1)}
+    beside = (
+        f"CKA over {of.right.shape[1]} images; at the last step it is 1 by definition. Layers: the network's blocks."
+    )
+    return remarks.settling(of.steps.tolist(), of.cka), by_step(of.steps, lines, "CKA with its own end"), beside
+
+
+def _object(of: Growth) -> Drawn:
+    if not of.called:
+        raise NotApplicable("Nobody has said where the object lies in these images, so no share can be counted.")
+    if not np.isfinite(of.on_object).any():
+        raise NotApplicable("This network has no attention and no features in places, so no map.")
+    shares = np.nan_to_num(of.on_object)  # where nothing speaks for the class, nothing of it is on the object
+    quarters = {"three quarters below": 75, "median": 50, "a quarter below": 25}
+    lines = {name: {name: np.percentile(shares, at, axis=1)} for name, at in quarters.items()}
+    figure = by_step(of.steps, lines, f"share of the map on the {of.called}", level=(of.area, "by chance"))
+    beside = f"Of {of.right.shape[1]} images, each with the map of what speaks for its own class."
+    return remarks.on_the_object(of.steps.tolist(), of.on_object, of.called, of.area), figure, beside
+
+
+def _norms(field: str, what: str, beside: str, of: Growth) -> Drawn:
+    values = getattr(of, field)
+    inner = iter(range(1, len(of.parts) + 1))
+    names = [part if part in ("input", "output", "all weights") else f"layer {next(inner)}" for part in of.parts]
+    said = remarks.norms_over_steps(what, of.steps.tolist(), values, names)
+    lines = {name: {name: column} for name, column in zip(names, values.T, strict=True)}
+    return said, by_step(of.steps, lines, f"norm of {what}", log=True), beside
+
+
+def _filters(of: Growth) -> Drawn:
+    if not of.filters.size:
+        raise NotApplicable("This network has no convolution that looks at pixels, so no filters to see.")
+    rows = ", ".join(f"{step:,}" for step in of.steps.tolist())
+    beside = f"A column for each filter; rows, from the top: steps {rows}. Grey is 0, and all have one scale."
+    return remarks.filters_over_steps(of.steps.tolist(), of.filters), filter_pixels(of.filters), beside
+
+
+def _images(of: Growth) -> Drawn:
+    since, times = remarks.forgotten(of.right)
+    order = np.lexsort((times, since))
+    names = [f"{of.labels[of.targets[row]]} · {row + 1}" for row in order]
+    columns = [f"{step:,}" for step in of.steps.tolist()]
+    figure = heat_map(
+        of.right.T[order], "step, one column for each that is kept", "", x_names=columns, y_names=names,
+        scale=between(0.0, 1.0), bar=False, square=False, height=620,
+    )  # fmt: skip
+    figure.update_xaxes(type="category")
+    beside = "Bright: right. Those that stay right from early on are on top; dark behind bright is an image forgotten."
+    return remarks.learned_when(of.steps.tolist(), of.right), figure, beside
+
+
+DRAWN: dict[str, Callable[[Growth], Drawn]] = {
+    "distance": _distance,
+    "entropy": partial(
+        _heads, "entropy", "attention entropy", "", "entropy ÷ log N", 3,
+        "1 is equal attention to all tokens, 0 attention to one. A line is a head, its colour the layer.",
+    ),
+    "importance": partial(
+        _heads, "importance", "importance", "", "|∂ log p / ∂ξ|, nats", 3,
+        "How fast log p of the true class changes with what a head adds. A line is a head, its colour the layer.",
+        log=True,
+    ),
+    "positions": _positions,
+    "layers": _layers,
+    "object": _object,
+    "weights": partial(
+        _norms, "weight", "the weights", "Input: all before the first layer, as positions; output: all after the last."
+    ),
+    "gradients": partial(
+        _norms, "gradient", "the gradient",
+        "Of the mean cross-entropy of the test images, without augmentation: no step was made with this gradient.",
+    ),
+    "filters": _filters,
+    "images": _images,
+}  # fmt: skip
