@@ -104,15 +104,16 @@ class Explainer:
         other = self.against
         signed = other is not None and self.gradients
         rival = self.rival.traces(pixels, lambda logits: [other] * len(logits)) if signed else None  # pyright: ignore[reportReturnType, reportArgumentType]
-        heats, reasons = {}, {}
-        special = {}
+        heats, reasons, special = {}, {}, {}
         for method in self.like:
             if method == "rollout":
                 (heats[method], masses), reasons[method] = batch.each(self._rolled)
                 special = dict(zip(self.special, masses.cpu().T, strict=True))
                 continue
-            one = self._singly if METHODS[method].needs == "model" else self._together
-            heats[method], reasons[method] = one(method, batch, rival, pixels, goals)
+            if METHODS[method].needs == "model":
+                heats[method], reasons[method] = self._singly(method, batch.like, pixels, goals)
+            else:
+                heats[method], reasons[method] = self._together(method, batch, [rival] if rival else [])
         on_cpu = {method: heat.cpu() for method, heat in heats.items()}
         return Explained(batch.logits, goals, on_cpu, reasons, special, batch.proof_error, batch.allowed)
 
@@ -122,22 +123,17 @@ class Explainer:
         taken = rolled.mass.rows[0, : len(rolled.tokens.special)]
         return checked(shares(rolled.grid), METHODS["rollout"].title), taken
 
-    def _together(
-        self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]
-    ) -> tuple[Tensor, list[str | None]]:
-        if rival is None:
-            heats, reasons = batch.each(lambda trace: self._explained(method, trace, None, None).heat)
-        else:
-            heats, reasons = batch.each(lambda own, other: self._explained(method, own, other, None).heat, rival)
-        return heats, reasons
+    def _together(self, method: str, batch: Batch, rivals: list[Batch]) -> tuple[Tensor, list[str | None]]:
+        def heat(own: Trace, other: Trace | None = None) -> Tensor:
+            return self._explained(method, own, other, None).heat
 
-    def _singly(
-        self, method: str, batch: Batch, rival: Batch | None, pixels: Pixels, goals: list[int]
-    ) -> tuple[Tensor, list[str | None]]:
+        return batch.each(heat, *rivals)
+
+    def _singly(self, method: str, like: Trace, pixels: Pixels, goals: list[int]) -> tuple[Tensor, list[str | None]]:
         heats, reasons = [], []
         for one, target in zip(pixels, goals, strict=True):
             try:
-                heats.append(self._explained(method, batch.like, None, self._subject(one[None], target)).heat)
+                heats.append(self._explained(method, like, None, self._subject(one[None], target)).heat)
                 reasons.append(None)
             except NotApplicable as reason:
                 heats.append(torch.zeros_like(self.like[method].heat))

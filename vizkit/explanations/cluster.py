@@ -21,12 +21,12 @@ import torch
 
 from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, Work
 from vizkit.explanations.parts import RunError
+from vizkit.explanations.reading import MOST_WORKERS
 
 HEARD_S = 5.0  # an address that does not answer until then is taken for dead
 STOP_S = 0.5  # until it is seen that it is to stop
 GIVEN_S = 20.0  # of work that an actor is given at once, but for a part
 MOST_DEATHS = 20  # of actors, one after another, before a part is whole: then it is no chance
-MOST_WORKERS = 8  # processes that read beside an actor with a GPU
 
 
 @contextmanager

@@ -39,6 +39,14 @@ def sha256_of(content: bytes | RGB) -> bytes:
     return hashlib.sha256(content if isinstance(content, bytes) else content.tobytes()).digest()
 
 
+def bytes_in(value: Any) -> bytes:
+    """Of a row's column of images: of bytes, or of {bytes, path}. Raises ImageError."""
+    content = value.get("bytes") if isinstance(value, dict) else value
+    if content is None:
+        raise ImageError("The row has no bytes of an image.")
+    return content
+
+
 def rgb_of(content: bytes | RGB) -> RGB:
     """Raises ImageError."""
     return open_image(content) if isinstance(content, bytes) else content
@@ -142,10 +150,7 @@ class Parquet(Listed):
         except OSError as error:
             gone = GONE.format(path) if not os.path.exists(path) else f"{path} cannot be read: {error}"
             raise DatasetError(gone) from None
-        content = value.get("bytes") if isinstance(value, dict) else value
-        if content is None:
-            raise ImageError("The row has no bytes of an image.")
-        return content
+        return bytes_in(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,15 +177,12 @@ class Streamed(Source):
         shard = self.stream.shard(len(self.counts), part)
         for number, row in enumerate(shard if self.most is None else shard.take(self.most)):
             named = self.stream.features[label] if label and self.stream.features else None
-            text = None if label is None or row[label] is None else row[label]
-            text = getattr(named, "int2str", str)(text) if text is not None else None
+            text = row[label] if label else None
+            text = None if text is None else getattr(named, "int2str", str)(text)
             yield Item(f"{part}/{number}", text, row[image])
 
     def read(self, where: Any) -> bytes:
-        content = where.get("bytes") if isinstance(where, dict) else where
-        if content is None:
-            raise ImageError("The row has no bytes of an image.")
-        return content
+        return bytes_in(where)
 
 
 def open_source(
@@ -196,9 +198,11 @@ def open_source(
     folder saved by `datasets`, "hf:NAME" of its hub, or a set that `datasets.opening` knows. `split`: of those that
     have one. `images`: at most so many. `without`: a folder that is left out. `most`: pictures of a part, else PART; a
     shard of a stream is a part. Raises DatasetError."""
+    if data.startswith("hf:"):
+        return _streamed(data, split, images, most or PART)
     found = sorted(glob.glob(data), key=natural) if "*" in data else [data]
     if len(found) == 1 and os.path.isdir(found[0]):
-        if os.path.isfile(os.path.join(found[0], "dataset_info.json")) or data.startswith("hf:"):
+        if os.path.isfile(os.path.join(found[0], "dataset_info.json")):
             return _streamed(data, split, images, most or PART)
         inside = [os.path.join(found[0], name) for name in sorted(os.listdir(found[0]), key=natural)]
         shards = [
@@ -207,8 +211,6 @@ def open_source(
         if not shards and not split:
             return _folder(Path(found[0]), images, without, most)
         found = shards or found
-    if data.startswith("hf:"):
-        return _streamed(data, split, images, most or PART)
     for ending, opening in ((".tar", _tars), (".parquet", _parquet)):
         if found and all(path.endswith(ending) for path in found):
             return opening(shown(data), found, images, most)
@@ -328,9 +330,9 @@ def _parquet(name: str, paths: list[str], images: int | None, most: int) -> Parq
                     texts = [None if each is None else str(names[each] if names else each) for each in labels]
                     groups.append([Item(f"{shard}/{row + i}", texts[i], (path, group, i)) for i in range(rows)])
                     row += rows
+    except DatasetError:
+        raise
     except (ArrowException, OSError, ValueError) as error:
-        if isinstance(error, DatasetError):
-            raise
         raise DatasetError(f"{name} cannot be read as Parquet: {error}") from None
     return Parquet.of(name, facts, groups, images, most, column=column)
 
