@@ -10,13 +10,15 @@ Reads = Literal["picture and models", "picture", "models", "nothing"]
 
 class Only(NamedTuple):
     """A choice of a view: by its field, its name in the address, and one of its options, in words too. `reads`: whether
-    with it the view reads something, and else nothing; or, where it is the usual one, nothing with it."""
+    with it the view reads something, and else nothing; or, where it is the usual one, nothing with it, and shows
+    `model`."""
 
     field: str
     key: str
     option: str
     words: str
     reads: bool = True
+    model: str = ""
 
 
 class Former(NamedTuple):

@@ -234,8 +234,8 @@ def test_sentences_say_right_and_wrong():
     )
     assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[0.9, 0.1], [0.02, 0.98]]) == (
         "After block 3 of 6, the images hardly share kinds of patches: 94 % of the patches most like one lie in its "
-        "own image, and most of the others, 10 % of those of cat, in dog. Three components hold 70 % of the variance "
-        "of 200 patches of 2 images."
+        "own image; the largest share elsewhere is 10 %, of cat in dog. Three components hold 70 % of the variance of "
+        "200 patches of 2 images."
     )
     found = {"LOST": 0.5, "k-means": 0.3}
     assert "0.50, the best" in features.of_object("LOST", 0.1, found, 0.1, 0.05, {"k-means": 0.4})

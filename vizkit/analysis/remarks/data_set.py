@@ -44,8 +44,8 @@ def counted_right(right: int, known: int, planted: int, learned: tuple[int, int]
     there are (`learned`); and by what they show where a wrong label was `planted`."""
     said = ""
     if learned[1]:
-        new = f"{right - learned[0]:,} of {known - learned[1]:,} new ones"
-        said = f"Right: {learned[0]:,} of {learned[1]:,} images that it was trained on and {new}. "
+        new = of_all(right - learned[0], known - learned[1], "new one") if known > learned[1] else ""
+        said = f"Right: {of_all(*learned, 'image')} that it was trained on{f' and {new}' if new else ''}. "
     by = f"{counted(planted, 'image')} with a planted wrong label {'is' if planted == 1 else 'are'} judged by what "
     return f"{said}{by}{'it shows' if planted == 1 else 'they show'}." if planted else said.strip()
 

@@ -45,7 +45,7 @@ def _common(names: Sequence[str], alike: Sequence[Sequence[float]]) -> str:
     pairs = {(one, other): row[other] for one, row in enumerate(alike) for other in range(len(row)) if one != other}
     (one, other), most = max(pairs.items(), key=lambda pair: pair[1])
     begin = "the images hardly share kinds of patches" if own >= APART else "the images share kinds of patches"
-    rest = f", and most of the others, {percent(most)} of those of {names[one]}, in {names[other]}" if most else ""
+    rest = f"; the largest share elsewhere is {percent(most)}, of {names[one]} in {names[other]}" if most else ""
     return f"{begin}: {percent(own)} of the patches most like one lie in its own image{rest}."
 
 
@@ -138,7 +138,7 @@ def of_artifacts(
     its mean |activation| at them and elsewhere."""
     where = f"after layer {at + 1} of {len(counts)}, the largest norm is {times:.1f} times the median"
     if not any(counts):
-        return f"No artifacts here: no norm of {patches:,} patches is far larger than all others in any layer; {where}."
+        return f"No artifacts here: of {patches:,} patches none has a norm far above all others, in any layer; {where}."
     layers = [number for number, count in enumerate(counts, 1) if count]
     first, last = layers[0], layers[-1]
     among = f"layers {first} to {last}" if len(layers) > 1 else f"layer {first}"

@@ -54,6 +54,7 @@ LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
 COLOURS |= {"entropy": "entropy"}
 WORST = 10
+HEAD = "Is it worth training the head anew?"
 LONGEST = 4000  # characters of what is chosen
 
 
@@ -150,7 +151,7 @@ class Plane(OfData):
         if counts := counted_right(right, known, planted, (int(found.right[trained].sum()), int(trained.sum()))):
             yield Line(counts)
         if probed is not None:  # by other labels where some were planted: not beside the sentence
-            yield Folded("Is it worth training the head anew?", lambda: [Line(told(found, probed))])
+            yield Folded(HEAD, lambda: [Line(told(found, probed))])
         yield from self.notes(found)
         yield Numbers(
             lambda: {"xy": np.nan_to_num(plane.xy), "label": found.target, "answer": found.answer, "chosen": rows}

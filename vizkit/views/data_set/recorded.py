@@ -27,12 +27,11 @@ from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
-from vizkit.views.data_set import PLANTED, PLANTED_WORDS
+from vizkit.views.data_set import PLANTED, PLANTED_WORDS, TAUGHT
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import View
 
-TAUGHT = "bundled:digits_faulty"  # who learned from the set whose faults are known
 NAMES = WORDS | {PLANTED: PLANTED_WORDS}
 UNREAD = (
     "What vizkit explain wrote holds answers and maps, not what the last layer reads: choose the folder of images, "
