@@ -18,7 +18,7 @@ else:
     if st.query_params:  # before the rest is imported: every tenth of a second counts until the first picture
         warm_up()
 
-    from vizkit.ui.session import linked_picture
+    from vizkit.ui.session import linked_picture, report
     from vizkit.ui.session.chosen import renew_address
     from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
     from vizkit.ui.sidebar.inputs import sidebar
@@ -36,5 +36,6 @@ else:
             sidebar(reads)
         with row:
             copy_link.button(linked_picture.left_behind())
+            st.html(report.counting())
         page.run()
         lead_on(stem_of(page))

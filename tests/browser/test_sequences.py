@@ -91,7 +91,7 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
 
 @pytest.mark.product(first=0)
 def test_a_word_is_walked_through_a_layer(page: Page, server: str):
-    open_view(page, server, "Step by step")
+    open_view(page, server, "Step by step", "&step=1")
     canvas = page.locator(f"{MAIN} .strips")
     expect(canvas).to_have_attribute("data-title", "Word")
     for title in ("× √d + position", "Q, K, V", "Scores"):

@@ -57,7 +57,7 @@ def show(
     """
     name, settings = replaced(name, settings)
     entry = _entry(name)
-    if entry.only and image is not None:
+    if entry.only and entry.only.reads and image is not None:
         settings = {entry.only.field: entry.only.option, **settings}
     view = replace(_view(entry, settings, at), staged=staged, after_step=after_step)
     bare = view.bare and loaded is None and image is None

@@ -241,7 +241,9 @@ def open_view(view: View) -> None:
 
 
 def _switch(key: str, control: Control, of: Sequence[Subject], default: bool) -> bool:
-    return st.toggle(control.label, default, key=key, bind="query-params", help=control.help or None)
+    dead = not control.ends(of)[1]
+    on = st.toggle(control.label, default, key=key, bind="query-params", help=control.help or None, disabled=dead)
+    return on and not dead
 
 
 def _text(key: str, control: Control, of: Sequence[Subject], default: str) -> str:

@@ -177,7 +177,8 @@ def draw(view: View, package: str, line: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if line:
             st.caption(line, width="content")
-        sources = models_for(view.needs, chosen.sources(), "picture" in now, view.beside, view.least, view.first)
+        own = [view.only.model] if now == "nothing" and view.only and view.only.model else None
+        sources = models_for(view.needs, own or chosen.sources(), "picture" in now, view.beside, view.least, view.first)
     if view.answers:
         banner(sources, str(st.session_state.get("image", "")))
     if view.needs and not sources:

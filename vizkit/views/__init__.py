@@ -148,7 +148,9 @@ def content(view: "View", of: Any) -> "Blocks":
 def reads(view: "View") -> Reads:
     """What it shows something of, as it is set."""
     own = entry(view)
-    return own.reads if own.only is None or getattr(view, own.only.field) == own.only.option else "nothing"
+    if own.only is None:
+        return own.reads
+    return own.reads if (getattr(view, own.only.field) == own.only.option) is own.only.reads else "nothing"
 
 
 def __getattr__(name: str) -> Any:

@@ -47,9 +47,9 @@ class Control:
     """How one field is chosen.
 
     `options`: of a choice; of models, a function of the subjects. `words`: how options are called, where not by
-    themselves. `low` to `high` by `step`: of a number; also functions of the subjects. `at`: its only values in order,
-    where they are not evenly apart, or a function of the subjects. `plays`: a step of a sequence, which can be played.
-    `more`: of those that few change.
+    themselves. `low` to `high` by `step`: of a number; also functions of the subjects; `high` is 0 of a switch that
+    would change nothing of them. `at`: its only values in order, where they are not evenly apart, or a function of the
+    subjects. `plays`: a step of a sequence, which can be played. `more`: of those that few change.
     `key`: its name in the address, where views share it. `when`: of the settings so far, whether it is asked at all.
     `longest`: characters of a text. `listed`: options are a list, however few they are. `runs`: another value runs the
     model again; all others are answered by what has been computed. `inside`: the figure itself sets it, so that a page

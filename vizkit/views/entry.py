@@ -9,12 +9,16 @@ Reads = Literal["picture and models", "picture", "models", "nothing"]
 
 
 class Only(NamedTuple):
-    """A choice of a view: by its field, its name in the address, and one of its options, in words too."""
+    """A choice of a view: by its field, its name in the address, and one of its options, in words too. `reads`: whether
+    with it the view reads something, and else nothing; or, where it is the usual one, nothing with it, and shows
+    `model`."""
 
     field: str
     key: str
     option: str
     words: str
+    reads: bool = True
+    model: str = ""
 
 
 class Former(NamedTuple):
@@ -41,8 +45,8 @@ class Entry:
     inside draws this view alone again, not the page.
     `formerly`: what it replaces, so that old addresses, commands and reports still open. `answers`: whether it shows
     what models answer.
-    `reads`: what it shows something of; the sidebar offers that alone. `only`: with this option of its own alone, else
-    it reads nothing.
+    `reads`: what it shows something of; the sidebar offers that alone. `only`: with this option of its own alone, or
+    with all others, else it reads nothing.
     """
 
     title: str

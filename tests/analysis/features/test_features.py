@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from vizkit.analysis.attention.positions import pca_rgb
-from vizkit.analysis.features.matching import matching_error, middles, most_alike, near
+from vizkit.analysis.features.matching import matching_error, middles, most_alike, near, shared
 from vizkit.analysis.features.objects import (
     chance_iou,
     clusters,
@@ -159,6 +159,11 @@ def test_an_image_matches_itself_and_a_mirror_swaps_left_and_right():
     assert not near(own[there], own, 0.1).any()
 
 
+def test_of_the_most_alike_patches_the_share_in_each_image():
+    found = torch.tensor([[1, 2], [0, 3], [3, 0], [2, 1], [0, 1]])
+    torch.testing.assert_close(shared(found, [2, 3]), torch.tensor([[1 / 2, 1 / 2], [4 / 6, 2 / 6]]))
+
+
 def test_a_patch_is_not_the_most_alike_to_itself():
     flat = torch.randn(30, 12, generator=GENERATOR)
     ids, cosines = most_alike(flat, flat, 4, same=True)
@@ -220,15 +225,31 @@ def test_the_mean_iou_of_one_answer_for_all_by_hand():
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
 def test_sentences_say_right_and_wrong():
-    right = features.of_colours(0.7, 200, 2, "block 3 of 6", (0.4, 0.1))
-    wrong = features.of_colours(0.7, 200, 2, "block 3 of 6", (0.05, 0.1))
-    assert "is not the insect alone" in right
-    assert "lies on the insect" in features.of_colours(0.7, 200, 2, "block 3 of 6", (0.5, 0.1))
-    assert "misses the insect" in wrong
-    assert "0.50, the best" in features.of_object("LOST", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05, 0.4)
-    assert "they disagree, so it may be the ground" in features.of_object("LOST", 0.1, None, 0.0, 0.0, 0.49)
-    assert "disagree" not in features.of_object("LOST", 0.1, None, 0.0, 0.0, 0.5)
+    alone = ["cat"], [[1.0]]
+    assert "is not the insect alone" in features.of_colours(0.7, 200, "block 3 of 6", (0.4, 0.1), *alone)
+    assert "lies on the insect" in features.of_colours(0.7, 200, "block 3 of 6", (0.5, 0.1), *alone)
+    assert "misses the insect" in features.of_colours(0.7, 200, "block 3 of 6", (0.05, 0.1), *alone)
+    assert features.of_colours(0.7, 200, "block 3 of 6", None, *alone) == (
+        "After block 3 of 6, three components hold 70 % of the variance of 200 patches."
+    )
+    assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[0.9, 0.1], [0.02, 0.98]]) == (
+        "After block 3 of 6, the images hardly share kinds of patches: 94 % of the patches most like one lie in its "
+        "own image; the largest share elsewhere is 10 %, of cat in dog. Three components hold 70 % of the variance of "
+        "200 patches of 2 images."
+    )
+    found = {"LOST": 0.5, "k-means": 0.3}
+    assert "0.50, the best" in features.of_object("LOST", 0.1, found, 0.1, 0.05, {"k-means": 0.4})
+    assert features.of_object("LOST", 0.1, None, 0.0, 0.0, {"k-means": 0.66, "attention": 0.1}) == (
+        "LOST takes 10 % of the image for the object. k-means comes nearest to it, with an IoU of 0.66, attention is "
+        "farthest, with 0.10: which is right is not known here."
+    )
     assert "mean IoU of 0.80 on 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
     assert "67 % are thing 2 of 3 patches" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None)
     assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
-    assert "LOST has 0.50" in features.of_object("k-means", 0.1, {"LOST": 0.5, "k-means": 0.3}, 0.1, 0.05, 0.4)
+    assert features.of_parts((0.11, 0.02, 0.25), 27, 0.18, ["the stonefly nymph"]) == (
+        "11 % (95 % interval 2 to 25 %) of 27 matches from the insect's patches to the stonefly nymph lie on the same "
+        "part: no better than by chance, 18 %."
+    )
+    assert "more than by chance, 18 %" in features.of_parts((0.5, 0.3, 0.7), 27, 0.18, ["it"])
+    assert "less than by chance, 18 %" in features.of_parts((0.05, 0.0, 0.1), 27, 0.18, ["it"])
+    assert "LOST has 0.50" in features.of_object("k-means", 0.1, found, 0.1, 0.05, {"LOST": 0.4})

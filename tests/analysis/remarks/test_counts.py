@@ -1,5 +1,7 @@
 """Tokens, filters, vectors, multiply–adds and maps beside one another, by hand."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -211,10 +213,27 @@ def test_the_best_model_is_said_to_be_the_worst_calibrated():
 
 
 def test_training_images_and_new_ones_are_told_apart():
-    said = data_set.on_the_map("ViT", 1318, 1437, 108, 0.9, 0.1, "features", learned=(1000, 1078))
-    assert said.startswith(
-        "ViT is right on 1,318 of 1,437 images: 1,000 of 1,078 that it was trained on and 318 of 359 new ones, 108 with"
+    assert data_set.counted_right(1318, 1437, 108, (1000, 1078)) == (
+        "Right: 1,000 of 1,078 images that it was trained on and 318 of 359 new ones. 108 images with a planted wrong "
+        "label are judged by what they show."
     )
+    assert data_set.counted_right(9, 10, 0, (0, 0)) == ""
+
+
+def test_what_the_surest_errors_share_comes_first_with_one_accuracy():
+    map_of = partial(data_set.on_the_map, "ViT", 1318, 1437, 0.9, 0.1, "features")
+    assert map_of(surest=(12, "8", 8, 8)) == (
+        "8 of 12 surest errors are answered “8”, all with a planted mark in the corner; in all, ViT is right on 1,318 "
+        "of 1,437 images."
+    )
+    assert "“8”, 7 of them with a planted mark" in map_of(surest=(12, "8", 8, 7))
+    assert "mark" not in map_of(surest=(12, "8", 8, 0))
+    assert map_of(surest=(12, "8", 5, 5)).startswith("ViT is right on 1,318 of 1,437 images; on the map")
+
+
+def test_whoever_mends_all_labels_at_once_is_told_how_many_alarms_are_false():
+    assert data_set.unsure(123, 37).endswith("of 123 suspect labels of this set 37 are right.")
+    assert data_set.unsure(5, 0).endswith("a label that is suspect may be right.")
 
 
 def test_an_image_may_be_suspect_for_two_reasons():

@@ -302,8 +302,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for models, share in product((1, 2, 3), SHARES)
     ),
     features.of_colours: lambda: (
-        features.of_colours(share, 256 * images, images, "block 1 of 12", on_insect)
-        for share, images, on_insect in product(SHARES, COUNTS, (None, (0.1, 0.3), (0.31, 0.3), (0.7, 0.3)))
+        features.of_colours(
+            share, 256 * images, "block 1 of 12", on_insect, LABELS[:images], [[1 / images] * images] * images
+        )
+        for share, images, on_insect in product(SHARES, (1, 2), (None, (0.1, 0.3), (0.31, 0.3), (0.7, 0.3)))
     ),
     features.of_basis: lambda: (
         features.of_basis("what [cls] attends to in the last layer", left_out, clipped, 2048)
@@ -315,12 +317,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for neuron in (None, (1, 16, 30.2, 0.0))
     ),
     features.of_register: lambda: (
-        features.of_register(count, 5, [9.4, 1.6], left, [0.3, 0.02])
-        for count in (1, 10)
-        for left in ([0, 0], [1, 0], [3, 1])
+        features.of_register(count, 5, [9.4, 1.6], left, [0.3, 0.02]) for count in (1, 10) for left in ([1, 0], [3, 1])
     ),
     features.of_object: lambda: (
-        features.of_object("TokenCut", share, scored, 0.13, 0.08, agreed)
+        features.of_object("TokenCut", share, scored, 0.13, 0.08, {"LOST": agreed, "k-means": share})
         for share, agreed in product(SHARES, SHARES)
         for scored in (None, {"TokenCut": 0.6, "LOST": 0.4}, {"TokenCut": 0.4, "LOST": 0.6, "k-means": 0.6})
     ),
@@ -337,7 +337,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         features.of_matches(right, swapped, 324, 0.1) for right, swapped in product(SHARES, SHARES)
     ),
     features.of_parts: lambda: (
-        features.of_parts(int(right * asked), asked, 0.1, [f"image {i}" for i in range(images)])
+        features.of_parts((right, right / 2, (1 + right) / 2), asked, 0.1, [f"image {i}" for i in range(images)])
         for right, asked, images in product(SHARES, COUNTS, (1, 2, 3))
     ),
     convolution.vanished: lambda: (
@@ -462,11 +462,17 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for pair, right in product(product(LABELS[:2], LABELS[:2]), ("", *LABELS[:2]))
     ),
     data_set.on_the_map: lambda: (
-        data_set.on_the_map("ViT · digits", right, known, planted, purity, 0.08, "features", learned=(right, right))
-        for known, planted in product((0, *COUNTS), (0, 1, 30))
+        data_set.on_the_map("ViT · digits", right, known, purity, 0.08, "features", surest=(12, "bee", same, marked))
+        for known, same in product((0, *COUNTS), (1, 8, 12))
         for right in {0, 1, known}
         for purity in SHARES
+        for marked in {0, 1, same}
         if right <= known
+    ),
+    data_set.unsure: lambda: (data_set.unsure(count, false) for count, false in product(COUNTS, (0, 1, 7))),
+    data_set.counted_right: lambda: (
+        data_set.counted_right(count, count, planted, (learned, learned))
+        for count, planted, learned in product(COUNTS, (0, 1, 30), (0, 1))
     ),
     data_set.chosen: lambda: (
         data_set.chosen(wrong, count, [LABELS[:2]] * wrong) for count in COUNTS for wrong in {0, 1, count}
@@ -753,6 +759,10 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
     ),
     sequences.of_ends: lambda: (
         sequences.of_ends({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (8, 11), 11, "pairs")
+        for p, q in product(SHARES, SHARES)
+    ),
+    sequences.of_unlearned: lambda: (
+        sequences.of_unlearned({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (1, 11), "letters")
         for p, q in product(SHARES, SHARES)
     ),
     sequences.of_memory: lambda: (

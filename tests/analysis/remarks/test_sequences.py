@@ -31,9 +31,18 @@ def test_memory_inside_and_beyond_what_was_learned():
         "Transformer": [[1.0, 1.0, 1.0], [1.0, 1.0, 0.25], [1.0, 1.0, 1.0]],
     }
     assert sequences.of_ends(runs, (4, 8, 12), 8, "dots") == (
-        "At 8 dots, the most that was learned, the RNN gives 20 % right answers, the Transformer 100 %; at 12, beyond "
-        "it, the best gives 75 %."
+        "At 8 dots, the most that was learned, the Transformer gives 100 % right answers, the RNN 20 %; at 12, beyond "
+        "it, it gives 75 % still."
     )
+    falling = {"RNN": [[0.2, 0.0, 0.0, 0.0]], "LSTM": [[1.0, 0.99, 0.3, 0.0]], "Transformer": [[1.0, 1.0, 0.2, 0.0]]}
+    assert sequences.of_ends(falling, (1, 8, 10, 12), 8, "letters") == (
+        "At 8 letters, the most that was learned, the LSTM and Transformer give 99 % or more right answers, the RNN "
+        "0 %; 2 beyond it they give 30 % or less."
+    )
+    assert sequences.of_unlearned(falling, (1, 8, 10, 12), "letters") == (
+        "Right at 1 letter already: the RNN 20 %; it has hardly learned the task."
+    )
+    assert not sequences.of_unlearned(runs, (4, 8, 12), "dots")
     learned, beyond = sequences.of_memory(runs, (4, 8, 12), 8, "dots")
     assert learned == "At 8 dots, as learned: RNN 20 %, LSTM 70 % and Transformer 100 %."
     assert beyond == (
@@ -49,8 +58,8 @@ def test_what_digits_look_at():
     )
     assert said is not None
     assert said == (
-        "Of the digits of unseen dates, 100 % of those of the year and 75 % of those of the day look most at the words "
-        "that say the same."
+        "Of the digits of unseen dates look most at the word that says the same: 100 % of the year's at the year and "
+        "75 % of the day's at the day."
     )
     assert sequences.of_alignment({}) is None
 

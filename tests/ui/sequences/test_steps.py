@@ -78,5 +78,11 @@ def test_a_word_of_the_canvas_becomes_the_token_and_a_step_stays_in_the_address(
 
 def test_a_link_beyond_the_last_step_opens_the_usual_one_and_the_last_word():
     (data,) = sent_to(opened("Step by step", step="99", steps_token="77"), "vizkit_strips")
-    assert data["at"] == 0
+    assert data["steps"][data["at"]]["title"] == "Softmax"
     assert data["chosen"] == len(data["words"]) - 1
+
+
+@pytest.mark.parametrize(("step", "said"), [("6", "looks most at"), ("1", "Encoder 1, step 1 of 11, Embedding: Word.")])
+def test_the_sentence_is_of_the_step_on_show(step: str, said: str):
+    assert ("looks most at" in texts(opened("Step by step", step=step))) == (said == "looks most at")
+    assert said in texts(opened("Step by step", step=step))

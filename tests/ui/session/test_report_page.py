@@ -29,7 +29,8 @@ def with_pictures() -> AppTest:
     for key in ("explore0", "explore1"):
         test.button(key=f"report_{key}").click().run()
     assert "Added: 2 figures" in test.toast[0].value
-    assert "on the page Report, whose address keeps it" in test.toast[0].value
+    assert "2 figures in the report" in texts(test), "as long as it stands there"
+    assert any("(2)" in style.proto.body for style in test.get("html")), "in the menu"
     test.button(key="report_explore0").click().run()
     assert "in the report already" in test.toast[0].value
     return test.switch_page("pages/report.py").run()

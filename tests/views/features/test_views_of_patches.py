@@ -11,6 +11,7 @@ from PIL import Image
 import vizkit
 from tests.views.contract import everything, subject
 from vizkit.analysis.features import objects
+from vizkit.analysis.remarks import features
 from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Outline, Raster, Words
 from vizkit.traces import Features, NotApplicable, Tokens
@@ -22,7 +23,7 @@ from vizkit.views.features.label import Label, painted_by
 from vizkit.views.features.match import Match
 from vizkit.views.features.object import KEYS, Object
 from vizkit.views.features.vectors import AFTER, grid_of, patch_at
-from vizkit.views.subject import Subject
+from vizkit.views.subject import Subject, marking
 
 
 def shown(view, of, kind):
@@ -187,13 +188,28 @@ def test_left_and_right_of_a_mirror_are_told_apart():
 def test_a_patch_asks_where_the_cursor_stands_or_where_the_link_says():
     of = subject("digits_vit")
     rows, columns = arrays(Match(), of)["grids"][0]
-    assert shown(Match(), of, Canvas)[0].data["chosen"] == rows // 2 * columns + columns // 2
+    aside = marking(of, (0.9, 0.5))
+    assert shown(Match(), aside, Canvas)[0].data["chosen"] == rows // 2 * columns + int(0.9 * columns)
+    assert shown(Match(), marking(of, (0.5, 0.5)), Canvas)[0].data["chosen"] == rows // 2 * columns + columns // 2
     assert shown(Match(patch="1:0,0"), of, Canvas)[0].data["chosen"] == 0
     assert shown(Match(patch="1:999,999"), of, Canvas)[0].data["chosen"] == rows * columns - 1
     assert shown(Match(patch="2:0,0"), of, Canvas)[0].data["chosen"] == rows * columns
     assert shown(Match(patch="9:0,0"), of, Canvas)[0].data["chosen"] == -1
     with pytest.raises(NotApplicable, match="is no patch such as"):
         shown(Match(patch="here"), of, Canvas)
+
+
+@pytest.mark.parametrize("grid", [(14, 14), (6, 6), (5, 3)])
+def test_it_opens_on_the_insect_where_its_right_place_is_not_where_it_stays(grid):
+    of, columns = subject("two_heads"), grid[1]
+    seen, away = object_view.insect(of, grid), (torch.arange(columns) + 0.5 - columns / 2).abs() / columns > match.LIMIT
+    row, column = divmod(match.begins(of, grid), columns)
+    assert away[column]
+    assert seen[row, column] == (seen & away).any()
+
+
+def test_of_images_whose_parts_are_not_known_it_says_that_no_place_may_be_right():
+    assert shown(Match(), subject("digits_vit"), Said)[0].text.startswith(features.WITHOUT_TRUTH)
 
 
 @pytest.mark.parametrize("grid", [(14, 14), (7, 7), (5, 3)])
@@ -237,6 +253,9 @@ def test_a_match_that_is_not_the_nearest_fails_its_proof(monkeypatch):
 def test_parts_of_insects_are_counted_where_they_are_known():
     said = shown(Match(images=("stonefly nymph",)), subject("two_heads"), Said)[0].text
     assert "lie on the same part" in said
+    assert "by chance" in said
+    assert "95 % interval" in said
+    assert features.WITHOUT_TRUTH not in said
     assert "same part" not in shown(Match(), subject("digits_vit"), Said)[0].text
 
 

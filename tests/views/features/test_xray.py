@@ -12,6 +12,7 @@ from vizkit.models.networks.vit_from_parts import ViT
 from vizkit.models.probes.interventions import registers
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Line, Numbers, Proof, Said, Table
+from vizkit.views.controls import controls
 from vizkit.views.features import xray
 from vizkit.views.features.xray import CHANGES, XRay
 from vizkit.views.subject import Subject
@@ -124,14 +125,19 @@ def test_controls_put_at_the_patches_what_they_say():
     assert patches["noise"].std() > 0
 
 
-def test_without_artifacts_the_longest_patch_is_a_trial_and_of_others_than_vits_norms_are_all():
+def test_without_artifacts_nothing_is_moved_and_models_that_have_them_are_named():
     of = subject("digits_vit")
     assert shown(XRay(), of, Said)[0].text.startswith("No artifacts here")
-    assert not shown(XRay(), of, Table)
-    assert arrays(XRay(move=True), of)["patches"].sum() == 1
-    assert shown(XRay(move=True), of, Said)[1].text.startswith("There is nothing to move")
-    swin = subject("windows")
-    assert "is no ViT" in shown(XRay(move=True), swin, Line)[-1].text
-    assert arrays(XRay(move=True), swin)["changed_norms"].size == 0
+    assert "vit_large_patch14_dinov2" in shown(XRay(), of, Line)[0].text
+    assert not shown(XRay(move=True), of, Table)
+    assert arrays(XRay(move=True), of)["changed_norms"].size == 0
+    assert not any("vit_large_patch14_dinov2" in line.text for line in shown(XRay(), planted(), Line))
     with pytest.raises(NotApplicable):
         shown(XRay(), subject("stranger"), Said)
+
+
+def test_the_switch_is_for_models_with_artifacts():
+    of = [subject("digits_vit")]
+    switch = controls(XRay)["move"]
+    assert switch.ends(of) == switch.ends([subject("stranger")]) == (0, 0)
+    assert switch.ends([*of, planted()]) == (0, 1)

@@ -8,33 +8,46 @@ from jaxtyping import Bool
 
 from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
 
+MANY = 3  # surest errors with one answer, from which that is worth telling
+
 
 def on_the_map(
     model: str,
     right: int,
     known: int,
-    planted: int,
     purity: float,
     chance: float,
     by: str,
     *,
     classifies: bool = True,
-    learned: tuple[int, int] = (0, 0),
+    surest: tuple[int, str, int, int] = (0, "", 0, 0),
 ) -> str:
-    """What `model` makes of them: `right` of the `known` images whose label it has, where it `classifies` at all, by
-    what they show where a wrong label was `planted`. `purity`: the share of an image's nearest on the map with its
-    label, and by `chance`, 0 to 1. `by`: by what images lie near, "features". `learned`: of those that it was trained
-    on how many are right, and how many there are."""
+    """What `model` makes of them: `right` of the `known` images whose label it has, where it `classifies` at all.
+    `purity`: the share of an image's nearest on the map with its label, and by `chance`, 0 to 1. `by`: by what images
+    lie near, "features". `surest`: how many of its surest errors are shown, the answer that is most frequent among
+    them, how many have it, and how many of those a planted mark."""
     none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
-    begin = f"{model} is right on {of_all(right, known, 'image')}" if known else none
-    if known and learned[1]:
-        new = f"{right - learned[0]:,} of {known - learned[1]:,} new ones"
-        begin += f": {learned[0]:,} of {learned[1]:,} that it was trained on and {new}"
-    begin += f", {planted} with a planted wrong label judged by what they show" if known and planted else ""
+    total = f"{model} is right on {of_all(right, known, 'image')}" if known else none
+    shown, answer, same, marked = surest
+    if known and same >= max(MANY, shown / 2):
+        all_of = "all with a planted mark" if marked == same else f"{marked} of them with a planted mark"
+        mark = f", {all_of} in the corner" if marked else ""
+        return f"{begun(of_all(same, shown, 'surest error'))} are answered “{answer}”{mark}; in all, {total}."
     near = f"on the map, by {by}, {percent(purity)} of the images nearest to one have its label"
     if purity <= 1.5 * chance:
-        return f"{begin}; {near}, hardly more than the {percent(chance)} of chance."
-    return f"{begin}; {near}, by chance it would be {percent(chance)}."
+        return f"{total}; {near}, hardly more than the {percent(chance)} of chance."
+    return f"{total}; {near}, by chance it would be {percent(chance)}."
+
+
+def counted_right(right: int, known: int, planted: int, learned: tuple[int, int]) -> str:
+    """How `right` of `known` was counted: of the images that the model was trained on how many are right, and how many
+    there are (`learned`); and by what they show where a wrong label was `planted`."""
+    said = ""
+    if learned[1]:
+        new = of_all(right - learned[0], known - learned[1], "new one") if known > learned[1] else ""
+        said = f"Right: {of_all(*learned, 'image')} that it was trained on{f' and {new}' if new else ''}. "
+    by = f"{counted(planted, 'image')} with a planted wrong label {'is' if planted == 1 else 'are'} judged by what "
+    return f"{said}{by}{'it shows' if planted == 1 else 'they show'}." if planted else said.strip()
 
 
 def chosen(wrong: int, count: int, mistakes: Sequence[tuple[str, str]]) -> str:
@@ -109,6 +122,13 @@ def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
 
     wrong = said(labels, "wrong label", "wrong labels")
     return f"Planted here: {wrong}; {said(copies, 'near copy', 'near copies')}."
+
+
+def unsure(alarms: int, false: int) -> str:
+    """Beside what mends all labels at once: of so many `alarms` how many were `false`, where that is known."""
+    if not false:
+        return "Look at each of them first: a label that is suspect may be right."
+    return f"Look at each of them first: of {counted(alarms, 'suspect label')} of this set {false:,} are right."
 
 
 def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str:

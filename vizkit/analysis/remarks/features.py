@@ -5,43 +5,76 @@ from collections.abc import Mapping, Sequence
 from vizkit.analysis.remarks.remark import begun, counted, joined, percent
 from vizkit.percent import in_percent
 
+WITHOUT_TRUTH = (
+    "In the other images there may be no right place: a line leads to the most similar patch, not to the same thing."
+)
+APART = 0.8  # of the most alike patches in the same image, from which images hardly share any
 TOLD = 0.5  # an IoU from which two masks are of one thing, as detection counts it
 
 
-def of_colours(explained: float, patches: int, images: int, after: str, on_insect: tuple[float, float] | None) -> str:
+def of_colours(
+    explained: float,
+    patches: int,
+    after: str,
+    on_insect: tuple[float, float] | None,
+    names: Sequence[str],
+    alike: Sequence[Sequence[float]],
+) -> str:
     """`explained`: the share of the variance of three components. `on_insect`: the IoU of the places where the first is
-    positive with the drawn insect, and that of all places."""
-    held = f"three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}"
-    where = f" of {counted(images, 'image')}" if images > 1 else ""
+    positive with the drawn insect, and that of all places. `alike`: of the patches most like those of each image the
+    share in each of them."""
+    where = f" of {counted(len(names), 'image')}" if len(names) > 1 else ""
+    held = (
+        f"Three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}{where}."
+    )
+    seen = _common(names, alike) if len(names) > 1 else ""
     if on_insect is None:
-        return f"After {after}, {held}{where}."
-    own, every = on_insect
-    how = "lies on the insect" if own >= TOLD else "is not the insect alone" if own > every else "misses the insect"
+        return f"After {after}, {seen or held[0].lower() + held[1:]}{f' {held}' if seen else ''}"
+    own, whole = on_insect
+    how = "lies on the insect" if own >= TOLD else "is not the insect alone" if own > whole else "misses the insect"
     return (
         f"After {after}, the first component {how}: where it is positive in the first image the IoU with it is "
-        f"{own:.2f}, that of the whole image {every:.2f}; {held}{where}."
+        f"{own:.2f}, that of the whole image {whole:.2f}.{f' {begun(seen)}' if seen else ''} {held}"
     )
+
+
+def _common(names: Sequence[str], alike: Sequence[Sequence[float]]) -> str:
+    """How far images share kinds of patches: how many of the most alike ones lie in the same image, and which other
+    image has most of those of one."""
+    own = sum(row[number] for number, row in enumerate(alike)) / len(alike)
+    pairs = {(one, other): row[other] for one, row in enumerate(alike) for other in range(len(row)) if one != other}
+    (one, other), most = max(pairs.items(), key=lambda pair: pair[1])
+    begin = "the images hardly share kinds of patches" if own >= APART else "the images share kinds of patches"
+    rest = f"; the largest share elsewhere is {percent(most)}, of {names[one]} in {names[other]}" if most else ""
+    return f"{begin}: {percent(own)} of the patches most like one lie in its own image{rest}."
 
 
 def of_basis(rule: str, left_out: int, clipped: int, patches: int) -> str:
     """How sign, basis and range of the colours were chosen."""
     out = f"{counted(left_out, 'patch', 'patches')} of far larger norm left out" if left_out else "no patch left out"
     return (
-        f"One basis for all images, {out}. Red, green and blue grow towards {rule}; they end at the 1st and 99th "
-        f"percentile; beyond them {'is' if clipped == 1 else 'are'} {clipped} of {patches:,} patches."
+        f"One basis for all images, {out}. The sign of a component is open: red, green and blue are bright on the side "
+        f"of {rule}. Colours end at the 1st and 99th percentile, beyond which "
+        f"{'lies' if clipped == 1 else 'lie'} {clipped} of {patches:,} patches."
     )
 
 
 def of_object(
-    name: str, share: float, scored: Mapping[str, float] | None, every: float, chance: float, agreed: float
+    name: str,
+    share: float,
+    scored: Mapping[str, float] | None,
+    every: float,
+    chance: float,
+    others: Mapping[str, float],
 ) -> str:
     """`scored`: the IoU of each rule with the drawn insect, `every` that of the whole image, `chance` that of as many
-    patches laid anywhere. `agreed`: the mean IoU of the mask with those of the other rules."""
+    patches laid anywhere. `others`: the IoU of the mask with that of each other rule."""
     if scored is None:
-        doubt = "" if agreed >= TOLD else "; they disagree, so it may be the ground"
+        nearest, farthest = (choose(others, key=others.__getitem__) for choose in (max, min))
         return (
-            f"{name} takes {percent(share)} of the image for the object; whether it is one is not known here. The "
-            f"other rules share an IoU of {agreed:.2f} with it on average{doubt}."
+            f"{name} takes {percent(share)} of the image for the object. {nearest} comes nearest to it, with an IoU of "
+            f"{others[nearest]:.2f}, {farthest} is farthest, with {others[farthest]:.2f}: which is right is not known "
+            "here."
         )
     best = max(scored.values())
     leaders = [each for each, value in scored.items() if value == best]
@@ -61,13 +94,18 @@ def of_matches(right: float, swapped: float, patches: int, limit: float) -> str:
     )
 
 
-def of_parts(right: int, asked: int, chance: float, images: Sequence[str]) -> str:
-    """Of the patches of a drawn insect that have a part, how many match the same part of the other insects."""
-    share = right / max(1, asked)
-    more = "" if share > chance else ", so no part is found"
+def of_parts(share: tuple[float, float, float], matches: int, chance: float, images: Sequence[str]) -> str:
+    """Of the patches of a drawn insect that have a part, how many match the same part of the other insects: the share,
+    and its 95 % interval. `chance`: the share if the matches lay anywhere on them."""
+    own, low, high = share
+    if low <= chance <= high:
+        verdict = "no better than by chance"
+    else:
+        verdict = "more than by chance" if own > chance else "less than by chance"
     return (
-        f"{begun(percent(share))} of {counted(asked, 'match', 'matches')} from the insect's patches to "
-        f"{joined(images)} lie on the same part; by chance it would be {percent(chance)}{more}."
+        f"{begun(percent(own))} (95 % interval {100 * low:.0f} to {percent(high)}) of "
+        f"{counted(matches, 'match', 'matches')} from the insect's patches to {joined(images)} lie on the same part: "
+        f"{verdict}, {percent(chance)}."
     )
 
 
@@ -100,7 +138,7 @@ def of_artifacts(
     its mean |activation| at them and elsewhere."""
     where = f"after layer {at + 1} of {len(counts)}, the largest norm is {times:.1f} times the median"
     if not any(counts):
-        return f"No artifacts here: no patch of {patches:,} is far longer than all others in any layer; {where}."
+        return f"No artifacts here: of {patches:,} patches none has a norm far above all others, in any layer; {where}."
     layers = [number for number, count in enumerate(counts, 1) if count]
     first, last = layers[0], layers[-1]
     among = f"layers {first} to {last}" if len(layers) > 1 else f"layer {first}"
@@ -117,15 +155,10 @@ def of_artifacts(
 
 def of_register(neurons: int, layer: int, times: Sequence[float], left: Sequence[int], attends: Sequence[float]) -> str:
     """Of the model as it is and with the register: the largest norm after a layer in medians, how many artifacts there
-    are, and the share of attention that they, or the longest patch, get in the last layer."""
-    trial, gone, where = "There is nothing to move; as a trial, those of the longest patch: ", "", "that patch"
-    if left[0]:
-        are = "is" if left[1] == 1 else "are"
-        trial, where = "", "where they were"
-        gone = f", there {are} {counted(left[1], 'artifact')} instead of {left[0]}"
-    said = (
-        f"with {counted(neurons, 'neuron')} in the register, the largest norm after layer {layer} is {times[1]:.1f} "
-        f"instead of {times[0]:.1f} times the median{gone}, and {in_percent(attends[1])} instead of "
-        f"{in_percent(attends[0])} of the attention in the last layer goes to {where}."
+    are, and the share of attention that they get in the last layer."""
+    return (
+        f"With {counted(neurons, 'neuron')} in the register, the largest norm after layer {layer} is {times[1]:.1f} "
+        f"instead of {times[0]:.1f} times the median, there {'is' if left[1] == 1 else 'are'} "
+        f"{counted(left[1], 'artifact')} instead of {left[0]}, and {in_percent(attends[1])} instead of "
+        f"{in_percent(attends[0])} of the attention in the last layer goes to where they were."
     )
-    return f"{trial}{said}" if trial else begun(said)

@@ -12,7 +12,7 @@ from vizkit.vocabulary import END, SPECIAL
 
 FORGOTTEN = 0.01
 """Of the largest gradient: below it a word hardly counts."""
-KEPT = 0.5
+KEPT, ABLE = 0.5, 0.95
 FALL = 0.05
 """Of the answers: what 200 texts of each of three seeds can tell."""
 
@@ -64,8 +64,8 @@ def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> str | None:
     shares = {role: of["hits"] / of["places"] for role, of in roles.items() if of["places"]}
     if not shares:
         return None
-    most = joined([f"{percent(share)} of those of the {role}" for role, share in shares.items()])
-    return f"Of the digits of unseen dates, {most} look most at the words that say the same."
+    most = joined([f"{percent(share)} of the {role}'s at the {role}" for role, share in shares.items()])
+    return f"Of the digits of unseen dates look most at the word that says the same: {most}."
 
 
 def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str]) -> str | None:
@@ -121,18 +121,38 @@ def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], 
 
 
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
-    """As `of_memory`: which network is right least and which most often at the largest that was trained with, and what
-    is left beyond it."""
+    """As `of_memory`: which networks are right at the largest that was trained with, which is so least often, and what
+    is left of the former beyond it: where less than half is, or at the end."""
+    means = {name: [sum(shares) / len(every) for shares in zip(*every, strict=True)] for name, every in runs.items()}
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
-    means, beyond = (
-        {name: sum(run[i] for run in every) / len(every) for name, every in runs.items()} for i in (last, len(at) - 1)
+    within = {name: share[last] for name, share in means.items()}
+    least, most = (choose(within, key=within.__getitem__) for choose in (min, max))
+    able = [name for name, share in within.items() if share >= ABLE] or [most]
+    many = "or more " if len(able) > 1 else ""
+    said = (
+        f"At {at[last]} {unit}, the most that was learned, the {joined(able)} {'give' if many else 'gives'} "
+        f"{percent(min(within[name] for name in able))} {many}right answers, the {least} {percent(within[least])}"
     )
-    least, most = (choose(means, key=means.__getitem__) for choose in (min, max))
-    limit = f"; at {at[-1]}, beyond it, the best gives {percent(max(beyond.values()))}" if at[-1] > learned else ""
-    return (
-        f"At {at[last]} {unit}, the most that was learned, the {least} gives {percent(means[least])} right answers, "
-        f"the {most} {percent(means[most])}{limit}."
-    )
+    beyond = range(last + 1, len(at))
+    left = {i: [means[name][i] for name in able] for i in beyond}
+    fallen = next((i for i in beyond if max(left[i]) < KEPT), None)
+    if not beyond:
+        return f"{said}."
+    they = "they give" if many else "it gives"
+    if fallen is None:
+        return f"{said}; at {at[-1]}, beyond it, {they} {percent(min(left[len(at) - 1]))} {many}still".rstrip() + "."
+    return f"{said}; {at[fallen] - at[last]} beyond it {they} {percent(max(left[fallen]))}{' or less' if many else ''}."
+
+
+def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], unit: str) -> str:
+    """As `of_memory`: which networks are wrong more often than right where least is asked; "" where none is."""
+    first = {name: sum(run[0] for run in every) / len(every) for name, every in runs.items()}
+    weak = [f"the {name} {percent(share)}" for name, share in first.items() if share < KEPT]
+    if not weak:
+        return ""
+    one = unit.removesuffix("s") if at[0] == 1 else unit
+    it = "it has" if len(weak) == 1 else "they have"
+    return f"Right at {at[0]} {one} already: {joined(weak)}; {it} hardly learned the task."
 
 
 def _seeds(shares: Sequence[float]) -> str:

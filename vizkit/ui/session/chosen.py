@@ -76,7 +76,8 @@ def reads_now(view: Entry) -> Reads:
     if view.only is None:
         return view.reads
     now = st.session_state.get(view.only.key) or st.query_params.get(view.only.key)
-    return view.reads if now in (view.only.option, view.only.words) else "nothing"
+    chosen = now in (view.only.option, view.only.words, *([] if view.only.reads else [None]))
+    return view.reads if chosen is view.only.reads else "nothing"
 
 
 def sources() -> list[str]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
 
-KEPT = "Reloading any other page empties it; the address of the page Report keeps it."
+KEPT = "It is kept in the address of the page Report: save that link before you close or reload the window."
 
 PictureOf = Callable[[str], RGB]
 WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
@@ -97,6 +97,19 @@ def entries() -> "dict[int, Entry]":
     return st.session_state.setdefault(ENTRIES, {})
 
 
+def counted() -> str:
+    count = len(entries())
+    return f"{count} figure{'' if count == 1 else 's'}"
+
+
+def counting() -> str:
+    """A style that writes behind the page's name in the menu how many there are. Of several, which parts of a page drew
+    one after another, that with the most counts."""
+    count = len(entries())
+    link = f"a[data-testid$='NavLink'][href$='/report']{'[href]' * count} p::after"
+    return f"<style>{link} {{ content: '{f' ({count})' * bool(count)}' }}</style>"
+
+
 def keep(item: "Item", inputs: Subject) -> None:
     """Add it to the report; what is there already is not there twice."""
     from vizkit.report.document import MOST_ITEMS, Entry
@@ -109,7 +122,7 @@ def keep(item: "Item", inputs: Subject) -> None:
         said = f"A report has at most {MOST_ITEMS} figures: remove some first."
     else:
         kept[max(kept, default=0) + 1] = Entry(whole)
-        said = f"Added: {len(kept)} figure{'s' if len(kept) > 1 else ''} on the page Report, whose address keeps it."
+        said = f"Added: {counted()} in the report."
     st.session_state[SAID] = said
 
 

@@ -39,6 +39,7 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
 
     if said := st.session_state.pop(report.SAID, ""):
         st.toast(said, icon=":material/check:")
+        st.html(report.counting())  # the heading is not drawn anew
     with st.popover("Save", icon=":material/download:"):
         item, width_mm = _figure(key, item, choices)
         st.button(
@@ -50,6 +51,8 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
             args=(item, inputs),
             help="The page Report orders figures, takes your comments and saves them as one page or as a folder.",
         )
+        if report.entries():
+            st.caption(f":green[:material/check: {report.counted()} in the report.] {report.KEPT}")
         stem = stem_of(item, inputs)
         kinds = KINDS if item.shows.slides else KINDS[:-1]
         for label, suffix, kind in kinds:

@@ -2,11 +2,14 @@
 
 from functools import partial
 
-from vizkit.views.entry import Entry, Former
+from vizkit.views.entry import Entry, Former, Only
 
 __all__ = ["VIEWS"]
 
-_entry = partial(Entry, reads="models")
+# Images whose faults are known are shown by the model that learned from them, whatever is chosen.
+PLANTED, PLANTED_WORDS, TAUGHT = "digits:faulty", "digits with planted faults", "bundled:digits_faulty"
+ONLY = Only("data", "data_set", PLANTED, PLANTED_WORDS, reads=False, model=TAUGHT)
+_entry = partial(Entry, reads="models", only=ONLY)
 VIEWS = (
     _entry(
         "Map",

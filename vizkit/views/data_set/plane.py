@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from vizkit.analysis.remarks.data_set import ceiling, on_the_map
+from vizkit.analysis.remarks.data_set import ceiling, counted_right, on_the_map
 from vizkit.analysis.remarks.data_set import chosen as of_chosen
 from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.analysis.remarks.remark import percent
@@ -17,7 +17,19 @@ from vizkit.evaluation.data_set.record import Recorded
 from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, middles, packed, scatter
 from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Chart, Download, Heading, Line, Numbers, Said, ToReport, side_by_side
+from vizkit.views.blocks import (
+    Blocks,
+    Canvas,
+    Chart,
+    Download,
+    Folded,
+    Heading,
+    Line,
+    Numbers,
+    Said,
+    ToReport,
+    side_by_side,
+)
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import (
     AT_ONCE,
@@ -42,6 +54,7 @@ LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
 COLOURS |= {"entropy": "entropy"}
 WORST = 10
+HEAD = "Is it worth training the head anew?"
 LONGEST = 4000  # characters of what is chosen
 
 
@@ -127,16 +140,18 @@ class Plane(OfData):
         if plane is None:
             return
         rows = chosen_of(self.chosen, len(found))
-        planted, by = sum(fault.label is not None for fault in found.faults), SPACES[self.near(of)]
         known, right = int(found.known.sum()), int(found.right.sum())
-        near = plane.purity, plane.chance, by
-        trained = found.known & (found.splits == "train") & (self.data == PLANTED)
-        learned = int(found.right[trained].sum()), int(trained.sum())
-        said = on_the_map(found.model, right, known, planted, *near, classifies=found.classifies, learned=learned)
+        near = plane.purity, plane.chance, SPACES[self.near(of)]
+        same = sharing(found, surest(found)[:AT_ONCE])
+        said = on_the_map(found.model, right, known, *near, classifies=found.classifies, surest=same)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
-        if probed is not None:
-            yield Line(told(found, probed))
+        trained = found.known & (found.splits == "train") & (self.data == PLANTED)
+        planted = sum(fault.label is not None for fault in found.faults) if known else 0
+        if counts := counted_right(right, known, planted, (int(found.right[trained].sum()), int(trained.sum()))):
+            yield Line(counts)
+        if probed is not None:  # by other labels where some were planted: not beside the sentence
+            yield Folded(HEAD, lambda: [Line(told(found, probed))])
         yield from self.notes(found)
         yield Numbers(
             lambda: {"xy": np.nan_to_num(plane.xy), "label": found.target, "answer": found.answer, "chosen": rows}
@@ -166,22 +181,35 @@ class Plane(OfData):
 
     def beside(self, of: Subject, found: Recorded, rows: Sequence[int]) -> Blocks:
         """The chosen images; without any the surest errors, or else the least sure answers."""
-        wrong = np.flatnonzero(found.known & ~found.right)
-        order = np.argsort(found.probability, kind="stable")
-        what, first = "Least sure answers", order
+        what, first = "Least sure answers", np.argsort(found.probability, kind="stable")
         if not found.classifies:
             what, first = "Least like the others of their label", np.argsort(found.typical, kind="stable")
         if rows:
             at = AT_ONCE * (min(self.page, -(-len(rows) // AT_ONCE)) - 1)
             part = rows[at : at + AT_ONCE]
             what, first = f"Chosen: {at + 1} to {at + len(part)} of {len(rows)}", np.array(part)
-        elif len(wrong):
-            what, first = "Surest errors", order[::-1][np.isin(order[::-1], wrong)]
+        elif len(wrong := surest(found)):
+            what, first = "Surest errors", wrong
         yield Heading(what)
         yield from grid(of, found, first.tolist(), f"{what}: images, and where the model looked")
         if not rows:
             worst = " ".join(str(row + 1) for row in first[:WORST].tolist())
             yield ToReport("The ten worst to the report", replace(self, chosen=worst))
+
+
+def surest(found: Recorded) -> np.ndarray:
+    """Rows whose answer is wrong, the surest first."""
+    order = np.argsort(found.probability, kind="stable")[::-1]
+    return order[(found.known & ~found.right)[order]]
+
+
+def sharing(found: Recorded, rows: np.ndarray) -> tuple[int, str, int, int]:
+    """Of errors (how many there are, their most frequent answer, how many have it, how many of those a mark)."""
+    if not len(rows):
+        return 0, "", 0, 0
+    most = np.bincount(found.answer[rows]).argmax()
+    same = rows[found.answer[rows] == most]
+    return len(rows), answer_of(found, int(same[0])), len(same), sum(found.faults[row].marked for row in same)
 
 
 def colouring(found: Recorded, what: str) -> Colouring:

@@ -27,12 +27,12 @@ from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
+from vizkit.views.data_set import PLANTED, PLANTED_WORDS, TAUGHT
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import View
 
-PLANTED, TAUGHT = "digits:faulty", "bundled:digits_faulty"  # a set whose faults are known, and who learned from it
-NAMES = WORDS | {PLANTED: "digits with planted faults"}
+NAMES = WORDS | {PLANTED: PLANTED_WORDS}
 UNREAD = (
     "What vizkit explain wrote holds answers and maps, not what the last layer reads: choose the folder of images, "
     "or look at Map or Shortcuts."
@@ -120,8 +120,10 @@ class OfData(View):
         """What the images are, and what could not be read of them."""
         if self.data == PLANTED:
             train = sum(found.splits == "train")
-            learned = f"{found.model} was trained on {train:,} of these images, faults included"
-            yield Line(f"{learned}; the models of the sidebar are asked about all other images.")
+            yield Line(
+                f"{found.model} was trained on {train:,} of these images, faults included. Your own models are asked "
+                "of other images: choose them under “Images of”."
+            )
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
             yield Line(note)

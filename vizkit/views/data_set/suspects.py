@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.remarks.data_set import mended, suspected
+from vizkit.analysis.remarks.data_set import mended, suspected, unsure
 from vizkit.analysis.remarks.data_set import planted as of_truth
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
@@ -98,13 +98,15 @@ class Suspects(OfData):
         yield Said(suspected(len(found), len({one.row for one in every}), counts))
         wrong = {row for row, fault in enumerate(found.faults) if fault.label is not None}
         copies = {row for row, fault in enumerate(found.faults) if fault.copy}
+        labels = judged(wrong, "label", every)
         if wrong or copies:
-            yield Line(of_truth(judged(wrong, "label", every), judged(copies, "copy", every)))
+            yield Line(of_truth(labels, judged(copies, "copy", every)))
         if len(own) > AT_ONCE:
             which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
             yield Line(f"{which}, by kind, the worst of each first; the others: Page of images.")
         if own:
-            yield from self.shown(of, found, own[at : at + AT_ONCE])
+            warning = unsure(sum(one.kind == "label" for one in every), labels[2] if wrong else 0)
+            yield from self.shown(of, found, own[at : at + AT_ONCE], warning)
         elif every:
             yield Line(f"No image is suspect for this: {NAMES[self.kind]}.")
         if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
@@ -114,7 +116,7 @@ class Suspects(OfData):
         yield Download("Suspects and decisions (CSV)", partial(self.table, found, every))
         yield Numbers(lambda: {"row": [one.row for one in own], "score": np.array([one.score for one in own])})
 
-    def shown(self, of: Subject, found: Recorded, some: Sequence[Suspect]) -> Blocks:
+    def shown(self, of: Subject, found: Recorded, some: Sequence[Suspect], warning: str) -> Blocks:
         def small(row: int) -> str:
             try:
                 return of.kept(OfModel(("small", found.digest, row)), lambda: data_url(found.picture(row), SIDE_PX))
@@ -137,7 +139,7 @@ class Suspects(OfData):
         still = [Picture(found.thumbnails[one.row], one.said, f"{found.keys[one.row]}: {one.said}") for one in some]
         yield Canvas(
             "vizkit_suspects",
-            {"rows": rows, "decided": self.decided, "longest": LONGEST},
+            {"rows": rows, "decided": self.decided, "longest": LONGEST, "warning": warning},
             f"Suspect images, {NAMES[self.kind]}",
             {"decided": (words(LONGEST), "decided")},
             still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),

@@ -11,17 +11,20 @@ from vizkit.analysis.features.matching import matching_error, middles, most_alik
 from vizkit.analysis.remarks import features
 from vizkit.analysis.remarks.places import cover
 from vizkit.datasets import samples
+from vizkit.evaluation.measures import share_interval
 from vizkit.figure.features.alike_patches import AlikePatches
 from vizkit.geometry import id_at
 from vizkit.traces import Features, Tokens
 from vizkit.views import alike
 from vizkit.views.blocks import Blocks, Numbers, Proof, Said
-from vizkit.views.features.vectors import PICK, OfPatch, called, chosen, grid_of, insect
+from vizkit.views.features.vectors import PICK, OfPatch, called, chosen, foreground, grid_of, insect, on_grid
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 LIMIT = 0.1
 """PCK@0.1: of the side of the image."""
+ASIDE = 2 * LIMIT
+"""From the axis of the mirror on, the right place and that of the twin are two."""
 EXACT = 1e-5
 HINT = (
     "Click a patch: lines lead to the most similar place of every other image; ✓ or ✗ says whether that of the "
@@ -58,11 +61,9 @@ class Match(View, OfPatch):
         starts = np.cumsum([0, *(len(each) for each in every)])
         mirror = ids[: len(every[0]), -1] - int(starts[-2])
         right, swapped = of_mirror(mirror, grids[0])
-        told = [features.of_matches(float(right.float().mean()), float(swapped.float().mean()), len(mirror), LIMIT)]
-        if (parts := of_parts(images, grids, ids, starts)) is not None:
-            told.insert(0, parts)
-        yield Said(" ".join(told))
-        asked = id_at(Tokens("patches", (), grids[0], stride=1.0), of.asked) or 0
+        shares = float(right.float().mean()), float(swapped.float().mean())
+        parts = of_parts(images, grids, ids, starts)
+        yield Said(f"{parts or features.WITHOUT_TRUTH} {features.of_matches(*shares, len(mirror), LIMIT)}")
         rgb = [each.seen_rgb for each in images]
         drawn = AlikePatches(
             [*rgb, np.ascontiguousarray(rgb[0][:, ::-1])],
@@ -70,7 +71,7 @@ class Match(View, OfPatch):
             grids,
             ids.numpy(),
             cosines.numpy(),
-            chosen=chosen(self, grids, asked),
+            chosen=chosen(self, grids, begins(of, grids[0])),
             paired=True,
             right=right.numpy(),
         )
@@ -90,6 +91,19 @@ class Match(View, OfPatch):
         """The vectors of the image in a mirror."""
         blocks = of.kept("mirrored blocks", partial(mirrored_blocks, of))
         return grid_of(self.read(of, blocks[self.block(of)[0] - 1]))
+
+
+def begins(of: Subject, grid: tuple[int, int]) -> int:
+    """The patch that asks until one is chosen: at the cursor, but where nobody has set that and it stands near the axis
+    of the mirror, where a patch that stays is right too, the most attended one aside of it, of a drawn insect's."""
+    asked = id_at(Tokens("patches", (), grid, stride=1.0), of.asked) or 0
+    aside = (middles(grid)[:, 0] - 0.5).abs() > ASIDE / 2
+    if not of.unasked or aside[asked] or not aside.any():
+        return asked
+    seen = insect(of, grid)
+    on = aside if seen is None else aside & seen.flatten()
+    weights = on_grid(foreground(of)[0], grid).flatten()
+    return int(torch.where(on if on.any() else aside, weights, -1.0).argmax())
 
 
 def mirrored_blocks(of: Subject) -> tuple[Features, ...]:
@@ -135,18 +149,19 @@ def of_parts(images: list[Subject], grids: list[tuple[int, int]], ids: Tensor, s
         return None
     parts = {number: part_of_each(each, grids[number]) for number, each in drawn}
     asking = parts[0].nonzero()[0]
-    right = asked = 0
+    right: list[np.ndarray] = []
     chances: list[float] = []
     for number, _ in drawn[1:]:
         there = parts[number]
         found = ids[asking, number - 1].numpy() - int(starts[number])
         shared = np.isin(parts[0][asking], there[there > 0])
-        right += int((there[found] == parts[0][asking])[shared].sum())
-        asked += int(shared.sum())
+        right.append((there[found] == parts[0][asking])[shared])
         chances += [float((there[there > 0] == part).mean()) for part in parts[0][asking][shared]]
-    if not asked:
+    if not chances:
         return None
-    return features.of_parts(right, asked, float(np.mean(chances)), [f"the {each.image}" for _, each in drawn[1:]])
+    share = share_interval(np.concatenate(right))
+    others = [f"the {each.image}" for _, each in drawn[1:]]
+    return features.of_parts((share.value, share.low, share.high), len(chances), float(np.mean(chances)), others)
 
 
 def part_of_each(of: Subject, grid: tuple[int, int]) -> np.ndarray:

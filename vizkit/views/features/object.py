@@ -111,9 +111,8 @@ class Object(View):
         share = float(mask.float().mean())
         scored = None if truth is None else {name: iou(each, truth) for name, each in found.masks.items()}
         every = 0.0 if truth is None else float(truth.float().mean())
-        others = [iou(mask, each) for name, each in found.masks.items() if name != self.rule]
-        agreed = sum(others) / len(others)
-        yield Said(features.of_object(self.rule, share, scored, every, chance_iou(share, every), agreed))
+        others = {name: iou(mask, each) for name, each in found.masks.items() if name != self.rule}
+        yield Said(features.of_object(self.rule, share, scored, every, chance_iou(share, every), others))
         large = Picture(cut_out(rgb, mask.numpy()), f"{self.rule}: the object", f"{self.rule}, {found.said}")
         small = [
             Picture(cut_out(rgb, each.numpy()), f"{name}: the object", named(name, scored))

@@ -1,6 +1,7 @@
 """X-ray: which patches are artifacts, which neurons make them, and a register that takes them at test time."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import partial
 
@@ -39,6 +40,10 @@ CHANGES = {
     **dict(zip(CONTROLS, ("0, no register", "their mean", "noise of that size", "shuffled"), strict=True)),
 }
 EXACT = 1e-4
+KNOWN = (
+    "Public models that have them (Darcet et al. 2024): DINOv2 ViT-L/14 (vit_large_patch14_dinov2.lvd142m), DeiT III "
+    "ViT-B/16 (deit3_base_patch16_224.fb_in1k) and OpenCLIP ViT-B/16 (vit_base_patch16_clip_224.laion2b)."
+)
 
 
 @dataclass(frozen=True)
@@ -62,12 +67,27 @@ class Found:
         return Found(norms, found, at, found[at].mask if found[at].count else patches == patches.max())
 
 
+def found_in(of: Subject) -> Found:
+    return of.kept("artifacts", lambda: Found.of(token_norms(of.seen)))
+
+
+def movable(of: Sequence[Subject]) -> int:
+    """1 where one of them has artifacts."""
+    for each in of:
+        with suppress(NotApplicable):
+            if any(found_in(each).counts):
+                return 1
+    return 0
+
+
 class XRay(View):
     """Which patches are artifacts, which neurons make them, and what a register at test time does."""
 
     move: bool = switch(
         "Move the artifacts into a test-time register",
-        "A token of zeros is appended, where the neurons have their largest activation; at the patches they have none.",
+        "A token of zeros is appended, where the neurons have their largest activation; at the patches they have none. "
+        "Only where there are artifacts.",
+        high=movable,
         runs=True,
     )
 
@@ -90,11 +110,13 @@ class XRay(View):
         return "X-ray of the patches" + (", artifacts moved" if self.move else "")
 
     def show(self, of: Subject) -> Blocks:
-        found = of.kept("artifacts", lambda: Found.of(token_norms(of.seen)))
+        found = found_in(of)
         neurons, seen, missing = self.changed(of, found)
         own, patches = found.artifacts[found.at], found.norms[found.at].patches
         strong = astuple(neurons[0]) if neurons and own.count else None
         yield Said(features.of_artifacts(found.counts, found.at, own.times, len(patches), strong))
+        if not own.count:
+            yield Line(KNOWN)
         grids = [each.tokens.grid for each in of.seen.features]
         maps = [
             (f"layer {number}" + (f": {count}" if count else ""), each.patches / max(each.median, 1e-12), grid)
@@ -127,7 +149,7 @@ class XRay(View):
 
     def changed(self, of: Subject, found: Found) -> tuple[Sequence[Neuron], Mapping[str, Seen], str]:
         """(the neurons, what is seen without them, why not)."""
-        if not (self.move or any(found.counts)):
+        if not any(found.counts):
             return (), {}, ""
         neurons: Sequence[Neuron] = ()
         try:
@@ -164,14 +186,13 @@ def moved(of: Subject, found: Found, seen: Mapping[str, Seen], neurons: int) -> 
     who = f"[{tokens.special[0]}]" if tokens.special else "All patches"
     lengths = tiles(f"Norms after layer {found.at + 1}", norms, robust([each.numpy() for _, each, _ in norms]), 200)
     yield Columns(((lengths,), (tiles(f"{who}: attention in the last layer", looks, SHARES, 200),)))
-    whose = "artifacts" if any(found.counts) else "longest patch"
     head, target = of.loaded.head, of.loaded.head.target(of.seen.logits)
     rows = tuple(
         {
             "neurons at the patches": CHANGES[how],
             "largest norm, in medians": f"{after[how].times:.2f}",
             "artifacts": str(after[how].count),
-            f"attention to the {whose}": in_percent(attends[how]),
+            "attention to the artifacts": in_percent(attends[how]),
             f"answer: {of.loaded.label(target)}": head.text(float(head.values(each.logits)[target])),
         }
         for how, each in seen.items()

@@ -14,7 +14,7 @@ from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.traces import not_applicable
 from vizkit.training.experiments import memory
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.controls import text as free_text
 from vizkit.views.sequences import texts
@@ -69,10 +69,11 @@ class Memory(View):
     by: Literal["length", "gap"] = choice(
         "By", tuple(ALONG), key="memory_by", when=lambda view: view.part == "Right by length" and not of_texts(view)
     )
-    model: str | None = choice(
+    model: str = choice(
         "Model",
         texts.names,
         "One that comes with vizkit, or a finished run.",
+        default="LSTM",
         listed=True,
         key="eval_sequence",
         when=of_texts,
@@ -125,7 +126,7 @@ class Memory(View):
 
     def title(self, of: Subject) -> str:
         if of_texts(self):
-            return f"{self.model or texts.MODELS[0]} on {texts.TEXTS:,} unseen texts"
+            return f"{self.model} on {texts.TEXTS:,} unseen texts"
         if self.part == "Right by length":
             return f"Answers wholly right: {TASKS[self.task]}"
         words = " ".join(self.words())
@@ -133,7 +134,7 @@ class Memory(View):
 
     def show(self, of: Subject) -> Blocks:
         parts = {"Right by length": self.right, "Gradient": self.gradient, "Gates": self.gated}
-        yield from texts.measured(of, self.model or texts.MODELS[0]) if of_texts(self) else parts[self.part](of)
+        yield from texts.measured(of, self.model) if of_texts(self) else parts[self.part](of)
 
     def words(self) -> tuple[str, ...]:
         """What the networks read."""
@@ -160,7 +161,9 @@ class Memory(View):
         known = every, lines[0].at, LEARNED[self.by], UNITS[self.by]
         yield Said(remarks.of_ends(*known))
         yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
-        yield Line(" ".join(remarks.of_memory(*known)))
+        if unlearned := remarks.of_unlearned(every, lines[0].at, UNITS[self.by]):
+            yield Line(unlearned)
+        yield Folded("Every network in numbers", lambda: map(Line, remarks.of_memory(*known)))
         yield Line(
             f"Thin: {len(lines[0].runs)} seeds, {memory.COUNT} texts at each point; thick: their means; about 45,000 "
             "parameters each. Right of the dotted line nothing like it was learned from."

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
+from vizkit.analysis.remarks.remark import begun
 from vizkit.analysis.remarks.sequences import of_both, of_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, tolerance
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from vizkit.models.sequences.walk import Walk
 
 MOST = 99
+SOFTMAX = 6  # of the first layer: what it shows first
 Walked: TypeAlias = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
 
 
@@ -54,7 +56,7 @@ class StepByStep(View):
     layer: str = free_text("Layer", "", "Such as decoder 1; by default the first.", key="steps_layer", inside=True)
     token: int = number("Token", 1, 999, 6, "Of the words that stand above.", key="steps_token", inside=True)
     head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
-    step: int = number("Step", 1, count, 1, "Of that layer.", key="step", inside=True, follows=True)
+    step: int = number("Step", 1, count, SOFTMAX, "Of that layer.", key="step", inside=True, follows=True)
 
     alone = True
     overlays = False
@@ -157,7 +159,13 @@ class StepByStep(View):
             yield side_by_side(canvas, map, widths=(3, 2))
             yield Link("Patches: how an image is cut", "cut")
         else:
-            yield Said(f"{of_head(known[index], head, side[place], side[most], looks[most])} {said}")
+            at = min(self.step, len(steps))
+            shown = steps[at - 1]
+            if shown.title == "Softmax" and "Cross" not in shown.part:
+                looking = of_head(known[index], head, side[place], side[most], looks[most])
+            else:
+                looking = f"{begun(known[index])}, step {at} of {len(steps)}, {shown.part}: {shown.title}."
+            yield Said(f"{looking} {said}")
             yield canvas
         yield proof(walk)
         yield Numbers(lambda: arrays(steps) | {"patch_weights": shares})

@@ -136,8 +136,9 @@ def facts(model: "SequenceModel") -> str:
     """How often this model is right, in words, and how large it is."""
     right, count = model.facts.get("test_accuracy"), model.facts.get("test_images")
     size = f"{model.parameters / 1000:.0f} k parameters"
+    alone = ", none of which names a wrong weekday" if model.data == "dates" else ""
     return (
-        f"{in_percent(right, 1)} of {count:,} unseen texts exactly right · {size}"
+        f"{in_percent(right, 1)} of {count:,} unseen texts exactly right{alone} · {size}"
         if right is not None and count
         else size
     )
