@@ -244,6 +244,16 @@ def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     assert vit["parameters"] == str(insects[0].loaded.parameters)
 
 
+def test_one_that_costs_less_is_said_to_read_smaller_images(insects):
+    small, large = cost.facts(insects[1]), cost.facts(subject(FEATURES, "flower"))
+    words = cost.Cost().said([large], [small])
+    assert words.endswith(
+        " of bundled:insects_swin, which stands beside as a measure and reads images of 112 × 112 pixels against "
+        f"{large['input']}."
+    )
+    assert "which reads images" in cost.Cost().said([large, small], []), "somebody has chosen it"
+
+
 def test_what_was_tested_on_other_images_is_not_drawn(two):
     view = cost.Cost()
     (chart, *_), lines = (of_kind(view.picture([cost.facts(of) for of in two], []), kind) for kind in (Chart, Line))
@@ -335,6 +345,8 @@ def test_features_withstand_as_far_as_they_stay_alike():
     rows = [[*row.values()] for row in of_kind(blocks, Table)[0].rows]
     assert ["Unchanged", "1.000"] in rows
     assert "probab" not in " ".join(text for block in blocks for text in texts(block))
+    (canvas,) = of_kind(blocks, Canvas)
+    assert canvas.data["models"][0]["likeness"], "whose axis is not in per cent"
 
 
 def test_the_chart_holds_the_numbers_and_marks_the_strength():

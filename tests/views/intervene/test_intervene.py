@@ -17,7 +17,7 @@ from vizkit.views.intervene.heads import Heads
 from vizkit.views.intervene.lenses import CARRIED, Lenses
 from vizkit.views.intervene.patching import Patching
 from vizkit.views.intervene.smallest import Smallest
-from vizkit.views.intervene.steer import FACTORS, Steer, classes
+from vizkit.views.intervene.steer import FACTORS, Steer, classes, depth, usual_block
 from vizkit.views.relevance.deciding import DecidingParts
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
@@ -141,6 +141,9 @@ def test_what_knows_photographs_is_steered_towards_another_one():
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     others = [name for name in photographs.NAMES if name != "cat"]
     assert classes([of]) == ["rocket", *(name for name in others if name != "rocket")], "the least alike first"
+    assert Steer().name(of) == "rocket"
+    assert Steer().after(of) == usual_block([of]) == round(5 / 6 * depth([of])), "near the end"
+    assert Steer().after(subject("digits_vit")) == 4
     view = Steer(towards="flower", block=1)
     blocks = shown(view, of)
     assert "likeness to flower" in said(blocks)
