@@ -25,6 +25,12 @@ TRAINED_HERE = [name for name in bundled_names() if (BUNDLED / name / "recipe.js
 FRESH_SEED = 77  # not the one that they were trained and tested on
 
 
+def test_what_is_compared_with_a_model_knows_the_same_kind_of_image():
+    assert bundled.beside("bundled:photographs_vit", "china") == "", "of photographs there is one"
+    assert bundled.beside("bundled:insects_vit", "china") == "bundled:photographs_vit"
+    assert bundled.beside("bundled:insects_vit", "mayfly nymph") == "bundled:insects_swin"
+
+
 @pytest.fixture(scope="module")
 def fresh():
     """Ten of every class, drawn for this test alone."""

@@ -15,7 +15,7 @@ from vizkit.analysis.comparison.average_map import average, strongest, times_equ
 from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
 from vizkit.analysis.remarks.answers import agreement
 from vizkit.analysis.remarks.remark import percent
-from vizkit.datasets import samples
+from vizkit.datasets import photographs, samples
 from vizkit.figure.evaluation.strength_curves import strength_curves
 from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
@@ -205,7 +205,7 @@ def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
 
 def test_beside_a_photograph_without_classes_stand_photographs(insects):
     features = subject(FEATURES, "china")
-    assert suggested([features, insects[0]]) == ["china", "astronaut", "cat"]
+    assert suggested([features, insects[0]]) == [*photographs.NAMES], "what is nearest of all of them is the answer"
     assert suggested([features.pictured("mayfly nymph"), insects[0]])[1] in samples.INSECTS
     assert suggested([insects[0].pictured("china"), features])[1] in samples.INSECTS
 
@@ -242,6 +242,16 @@ def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     vit, *_ = csv_of(blocks)
     assert float(vit["seconds"]) > 0
     assert vit["parameters"] == str(insects[0].loaded.parameters)
+
+
+def test_one_that_costs_less_is_said_to_read_smaller_images(insects):
+    small, large = cost.facts(insects[1]), cost.facts(subject(FEATURES, "flower"))
+    words = cost.Cost().said([large], [small])
+    assert words.endswith(
+        " of bundled:insects_swin, which stands beside as a measure and reads images of 112 × 112 pixels against "
+        f"{large['input']}."
+    )
+    assert "which reads images" in cost.Cost().said([large, small], []), "somebody has chosen it"
 
 
 def test_what_was_tested_on_other_images_is_not_drawn(two):
@@ -335,6 +345,8 @@ def test_features_withstand_as_far_as_they_stay_alike():
     rows = [[*row.values()] for row in of_kind(blocks, Table)[0].rows]
     assert ["Unchanged", "1.000"] in rows
     assert "probab" not in " ".join(text for block in blocks for text in texts(block))
+    (canvas,) = of_kind(blocks, Canvas)
+    assert canvas.data["models"][0]["likeness"], "whose axis is not in per cent"
 
 
 def test_the_chart_holds_the_numbers_and_marks_the_strength():

@@ -204,12 +204,13 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
             value = st.select_slider(control.label, places, high if default is None else default, _number, **shown)
         else:
             top = max(low + step, high)
-            usual = min(kind(high if default is None else default), top)
+            first = control.usual(of) if control.usual else high
+            usual = min(kind(first if default is None else default), top)
             value = st.slider(control.label, low, top, usual, step, disabled=high <= low, **shown)
     if control.plays:
         with st.container(width=SCRUBBER_PX):
             scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
-    return None if default is None and value >= high else value
+    return None if default is None and (value == control.usual(of) if control.usual else value >= high) else value
 
 
 def _number(value: int | float) -> str:

@@ -67,8 +67,9 @@ def usual(picture: str) -> list[str]:
 
 
 def beside(source: str, picture: str) -> str:
-    """One to compare with this model on an image: trained on its kind, or on drawings of things."""
-    return next(name for name in (*names(samples.kind_of(picture)), *names("insects")) if name != source)
+    """One to compare with this model on an image: trained on its kind; "" where there is no other, for what one of
+    another kind answers means nothing."""
+    return next((name for name in names(samples.kind_of(picture)) if name != source), "")
 
 
 def known(source: str) -> Bundled | None:

@@ -56,7 +56,7 @@ class Control:
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
     the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
     functions depend on other settings, and are given them as `view`.
-    `typed`: a number that is no quantity.
+    `typed`: a number that is no quantity. `usual`: of a layer, what None stands for where it is not the last.
     `pictures`: its options are `Subject.others`, of which a link may name one that is not here. `meant`: which option
     a text stands for that is none, of these subjects; ControlError where there is none.
     """
@@ -83,6 +83,7 @@ class Control:
     follows: bool = False
     pictures: bool = False
     typed: bool = False
+    usual: Callable[[Sequence[Any]], int] | None = None
     meant: Callable[..., str] | None = None
 
     def called(self, option: str) -> str:
@@ -90,7 +91,7 @@ class Control:
 
     def described(self, default: object, cell: str) -> str:
         """For a manual: its label, what it may be, and its help. `cell`: how a patch is named."""
-        usual = USUAL.get(self.kind, "") if default is None else ""
+        usual = USUAL.get(self.kind, "") if default is None and self.usual is None else ""
         return f"{self.label}: {self._allowed(cell)}{usual}. {self.help}".strip()
 
     def _allowed(self, cell: str) -> str:
@@ -167,7 +168,7 @@ def switch(label: str, help: str = "", *, default: bool = False, **more: Any) ->
 
 
 def layer(label: str = "Layer", help: str = "", *, default: int | None = None, **more: Any) -> Any:
-    """From 1 to the depth of the deepest model, in another one its last; None: the last."""
+    """From 1 to the depth of the deepest model, in another one its last; None: the last, or `usual` of the models."""
     return _field(default, Control("layer", label, help, **({"low": 1, "high": deepest} | more)))
 
 

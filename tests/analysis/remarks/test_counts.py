@@ -74,6 +74,9 @@ def test_savings():
 def test_who_takes_most():
     said = compute.most_and_least({"a": 10, "b": 40, "c": 20}, "multiply–adds")
     assert said == "b takes 4.0 times the multiply–adds of a."
+    assert compute.most_and_least({"a": 10, "b": 40}, "tokens", "which reads less") == (
+        "b takes 4.0 times the tokens of a, which reads less."
+    )
     assert compute.most_and_least({"a": 100, "b": 109}, "multiply–adds") is None
     assert compute.most_and_least({"a": 100}, "multiply–adds") is None
     assert compute.most_and_least({"a": 2339, "b": 20}, "tokens") == "a takes 117 times the tokens of b."

@@ -590,6 +590,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         interventions.of_lens_value("likeness", values, "the class token", LIKENESS)
         for values in ((0.1, 0.2, 1.0), (0.1, 0.9, 1.0), (1.0, 1.0), (1.0, 0.1))
     ),
+    interventions.of_likest: lambda: (
+        interventions.of_likest("likeness", torch.tensor([values]), 8, LIKENESS) for values in ((0.1, 0.9), (0.0, 0.0))
+    ),
     interventions.of_strongest: lambda: (
         interventions.of_strongest([("feature 7", most), *[("feature 8", 1)] * others], 8)
         for most, others in product(COUNTS[1:], (0, 1, 5))

@@ -15,6 +15,7 @@ from vizkit.analysis.remarks.interventions import (
     of_heads,
     of_lens,
     of_lens_value,
+    of_likest,
     of_patches,
     of_patching,
     of_pruning,
@@ -49,6 +50,10 @@ def test_what_restores_most_is_said_with_its_place() -> None:
         "The corruption takes mayfly from 90 % to 20 %; of single regions, row 1, column 2 after block 2 restores the "
         "largest share of its logit (40 %); from block 2 on the cls token alone restores more than half."
     )
+    regions[2, 1, 0] = -1.24
+    assert "(40 %), and row 2, column 1 after block 3 takes the most away (−124 %); from" in of_patching(
+        "mayfly", 0.9, 0.2, regions, special, ("cls",)
+    )
     by_construction = torch.tensor([[0.1], [0.2], [1.0]])
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, by_construction, ("cls",)), "the head reads it"
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, special / 3, ("cls",))
@@ -66,7 +71,7 @@ def test_where_a_direction_turns_the_answer() -> None:
     assert words(0, 0, 2, 0) == "Towards b: from λ = 1 on the answer is no longer a, but at λ = 2 it is again."
 
 
-def test_of_a_likeness_a_detour_and_what_grows_more_are_said() -> None:
+def test_of_a_likeness_is_said_plainly_whether_it_steers() -> None:
     factors, names = (-1.0, 0.0, 1.0, 2.0), ("china", "astronaut", "rocket")
 
     def words(*steered: float, rocket: tuple[float, ...] = (0.5, 0.5, 0.5, 0.5)) -> str:
@@ -76,11 +81,17 @@ def test_of_a_likeness_a_detour_and_what_grows_more_are_said() -> None:
     assert words(0.1, 0.2, 0.4, 0.3) == (
         "Towards astronaut: the likeness to astronaut goes from 0.200 to 0.400, its largest, at λ = 1."
     )
-    assert words(0.8, 0.8, 0.7, 0.9, rocket=(0.5, 0.5, 0.75, 0.5)) == (
-        "Towards astronaut it leads elsewhere: the likeness to rocket grows most, from 0.500 to 0.750 at λ = 1; that "
-        "to astronaut goes from 0.800 down to 0.700 at λ = 1, then to 0.900, its largest, at λ = 2."
+    assert words(0.1, 0.2, 0.4, 0.7) == (
+        "Towards astronaut: the likeness to astronaut goes from 0.200 to 0.700, its largest, at λ = 2, and from λ = 2 "
+        "on it is the nearest other image."
     )
-    assert words(0.8, 0.8, 0.7, 0.6).startswith("Towards astronaut: no λ up to 2 makes the likeness")
+    assert words(0.8, 0.8, 0.7, 0.9, rocket=(0.5, 0.5, 0.75, 0.5)) == (
+        "Towards astronaut it does not steer here: the likeness to astronaut grows from 0.800 to 0.900 at most, while "
+        "that to rocket grows from 0.500 to 0.750."
+    )
+    assert words(0.8, 0.8, 0.7, 0.6) == (
+        "Towards astronaut it does not steer here: no λ up to 2 makes the likeness to astronaut larger than 0.800."
+    )
 
 
 def test_where_a_value_comes_late_or_a_region_makes_it_worse_that_is_said() -> None:
@@ -168,7 +179,38 @@ def test_from_where_on_a_lens_reads_the_answer() -> None:
     assert "after 5 layers;" in said(1, 0, 1, 0, 1, 0, 1, 0, 1, 0)
 
 
+def test_of_a_likeness_is_said_which_layer_alone_brings_it() -> None:
+    """ "half of it from layer 12 on" of a curve that leaps there was read as if only half came."""
+
+    def said(*values: float) -> str:
+        return of_lens_value("likeness", values, "the class token", LIKENESS)
+
+    read = "Read off the class token, the likeness"
+    assert said(0.15, -0.03, 0.1, 1.0) == (
+        f"{read} stays between −0.030 and 0.150 up to layer 3: layer 4 of 4 alone brings it to 1.000."
+    )
+    assert said(0.1, 0.9, 1.0) == (
+        f"{read} is 0.100 after the first layer: layer 2 of 3 alone brings it to 0.900, and it is 1.000 at the end."
+    )
+    assert said(0.0, 0.3, 0.6, 1.0) == (
+        f"{read} goes from 0.000 after the first layer to 1.000, more than half of the way from layer 3 of 4 on."
+    )
+    assert said(1.0) == f"{read} goes from 1.000 after the first layer to 1.000."
+
+
 def test_what_patches_say() -> None:
+    values = torch.tensor([[-0.1, 0.2], [0.625, 0.3]])
+    assert of_likest("likeness", values, 12, LIKENESS) == (
+        "After layer 12, of each patch by itself the likeness is −0.100 to 0.625, the most in row 2, column 1."
+    )
+    parts = [("on the insect", "ant", 24, 36), ("beside it", "ant", 91, 160)]
+    assert of_patches("ant", 115, 196, 6, [], parts).endswith(
+        " Most say ant on the insect (24 of 36) and beside it (91 of 160)."
+    )
+    parts[1] = ("beside it", "bee", 91, 160)
+    assert of_patches("ant", 115, 196, 6, [], parts).endswith(
+        " On the insect most say ant (24 of 36), beside it most say bee (91 of 160)."
+    )
     said = of_patches("ant", 1, 196, 8, [("bee", 11), ("fly", 2)])
     assert said == "After layer 8, 1 of 196 patches says ant; 11 say bee."
     assert of_patches("ant", 2, 196, 8, [("bee", 1)]) == "After layer 8, 2 of 196 patches say ant; 1 says bee."

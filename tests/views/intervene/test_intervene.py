@@ -17,7 +17,7 @@ from vizkit.views.intervene.heads import Heads
 from vizkit.views.intervene.lenses import CARRIED, Lenses
 from vizkit.views.intervene.patching import Patching
 from vizkit.views.intervene.smallest import Smallest
-from vizkit.views.intervene.steer import FACTORS, Steer, classes
+from vizkit.views.intervene.steer import FACTORS, Steer, classes, depth, usual_block
 from vizkit.views.relevance.deciding import DecidingParts
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
@@ -140,7 +140,10 @@ def test_what_knows_photographs_is_steered_towards_another_one():
     loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     others = [name for name in photographs.NAMES if name != "cat"]
-    assert classes([of]) == others
+    assert classes([of]) == ["rocket", *(name for name in others if name != "rocket")], "the least alike first"
+    assert Steer().name(of) == "rocket"
+    assert Steer().after(of) == usual_block([of]) == round(5 / 6 * depth([of])), "near the end"
+    assert Steer().after(subject("digits_vit")) == 4
     view = Steer(towards="flower", block=1)
     blocks = shown(view, of)
     assert "likeness to flower" in said(blocks)
@@ -193,7 +196,10 @@ def test_the_answer_is_read_off_every_layer(name: str, read: str):
     assert (kinds.count("bar"), kinds.count("heatmap")) == (3, 1)
     assert [name for name in figure.layout.xaxis.categoryarray][0::7] == ["embedding", "biases"]
     assert len({trace.yaxis for trace in figure.data}) == 3
-    assert ("On the insect most say" in said(blocks)) is (name == "insects_deit")
+    assert ("on the insect" in said(blocks).lower()) is (name == "insects_deit")
+    first = {of.loaded.label(int(at)) for at in numbers(blocks)["logits_by_layer"].argmax(1)}
+    drawn = {trace.name.strip() for trace in figure.data if trace.type == "scatter"}
+    assert first <= drawn, "whoever is first after some layer has a line"
     assert numbers(blocks)["logits_by_layer"][-1] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
     assert any(block.words.startswith("after the last layer") for block in blocks if isinstance(block, Proof))
 
@@ -265,6 +271,8 @@ def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_i
     points = chart(blocks, "click a head").data[1]
     (sure,) = [name for name, text in zip(points.customdata, points.text, strict=True) if not text.startswith("(")]
     assert sure == f"{layer}.{head}"
+    colours = np.abs(np.array(chart(blocks, "click a head").data[0].z, float))
+    assert np.argwhere(colours > 0.2 * colours.max()).tolist() == [[int(layer) - 1, int(head) - 1]], "others are pale"
 
 
 def test_a_head_of_which_no_loss_is_known_is_seen_on_images_that_the_model_knows():
@@ -280,6 +288,7 @@ def test_a_behaviour_and_a_head_that_are_chosen():
     blocks = shown(Heads(what="distance", head="4.2"), titled("insects_deit"))
     assert "How far it looks: the most in head" in said(blocks)
     assert any(block.view.changes == "heads:4.2=0" for block in blocks if isinstance(block, Link))
+    assert "where the patch in the middle looks" in said(blocks), "the number is of patches, not of the class token"
 
 
 def test_another_model_is_measured_when_it_is_asked_for():

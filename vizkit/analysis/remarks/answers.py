@@ -1,7 +1,6 @@
 """Answers beside one another: before and after a change, of several models, and with growing strength."""
 
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 
 from jaxtyping import Float
 from torch import Tensor
@@ -99,15 +98,14 @@ def right_on(rows: Sequence[tuple[str, Mapping[str, str]]], noun: str = "image")
     return f"{words}."
 
 
-def withstood(
-    kept: Mapping[str, Mapping[str, float]], draws: Mapping[str, tuple[float, float]] = MappingProxyType({})
-) -> str:
+def withstood(kept: Mapping[str, Mapping[str, float]], draws: Mapping[str, tuple[float, float]] | None = None) -> str:
     """Of every model by the kind of change in how many of the changed images, 0 to 1, it gives the answer that it
-    gives of the image itself. `draws`: the least and the most of all changes among several draws of chance; models that
-    may change places there are not ranked."""
+    gives of the image itself. `draws`: where it was drawn several times, the lowest and the highest of all changes; a
+    model whose draws reach those of the best is not said to be worse."""
     means = {model: sum(kinds.values()) / len(kinds) for model, kinds in kept.items()}
     most = max(means, key=lambda model: means[model])
-    others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model != most]
+    alike = [model for model, (_, high) in (draws or {}).items() if model != most and high >= (draws or {})[most][0]]
+    others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model not in (most, *alike)]
     by_kind = {kind: min(kinds[kind] for kinds in kept.values()) for kind in kept[most]}
     hardest = min(by_kind, key=lambda kind: by_kind[kind])
     loser = min(kept, key=lambda model: kept[model][hardest])
@@ -115,9 +113,9 @@ def withstood(
     last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
     tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
     words = f"{most} keeps its answer in {percent(means[most])} of the changed images"
-    if others and draws and all(draws[model][1] >= draws[most][0] for model in means):
-        words = f"No model clearly keeps its answer more often: {most} in {percent(means[most])}"
-        return f"{words}, {joined(others)} of the changed images, which chance alone may turn round{tail}."
+    if alike:
+        every = joined([f"{model} in {percent(means[model])}" for model in alike])
+        words += f" and {every}, which chance alone may make differ"
     return f"{words}{f', {joined(others)}' if others else ''}{tail}."
 
 

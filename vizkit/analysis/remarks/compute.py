@@ -35,15 +35,17 @@ def lost(first: tuple[int, float], last: tuple[int, float], part: tuple[str, flo
     return f"{words}."
 
 
-def most_and_least(counts: Mapping[str, int | float], what: str) -> str | None:
-    """Of several models the one that takes most of `what` against the one that takes least; None for alike."""
+def most_and_least(counts: Mapping[str, int | float], what: str, least_is: str = "") -> str | None:
+    """Of several models the one that takes most of `what` against the one that takes least; None for alike.
+    `least_is`: a clause on the latter, "which reads smaller images"."""
     if len(counts) < 2 or not min(counts.values()):
         return None
     most, least = max(counts, key=lambda name: counts[name]), min(counts, key=lambda name: counts[name])
     times = counts[most] / counts[least]
     if times < 1.1:
         return None
-    return f"{most} takes {times:.{0 if times >= 10 else 1}f} times the {what} of {least}."
+    clause = f", {least_is}" if least_is else ""
+    return f"{most} takes {times:.{0 if times >= 10 else 1}f} times the {what} of {least}{clause}."
 
 
 def narrows(grids: Mapping[str, tuple[Sequence[int], Sequence[int]]]) -> str:

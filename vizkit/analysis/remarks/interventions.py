@@ -1,6 +1,7 @@
 """What becomes of an answer when something in the model is changed."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
@@ -13,6 +14,7 @@ from vizkit.analysis.remarks.remark import begun, joined, percent, value_of
 from vizkit.heads import ITSELF_IN_WORDS, SOFTMAX, Head
 
 LITTLE = 0.02
+HARM = 0.05  # of what a corruption took
 SOME, MUCH = 0.25, 0.6  # of a rank correlation
 
 
@@ -123,17 +125,29 @@ def of_lens(name: str, answers: Sequence[int], target: int, shares: Sequence[flo
 
 
 def of_lens_value(name: str, values: Sequence[float], read: str, head: Head) -> str:
-    """How a value that is no class grows from layer to layer, read off `read`: after the first, after the last, and
-    after which it is half way between the two and stays beyond."""
-    first, last = values[0], values[-1]
-    words = f"Read off {read}, the {name} goes from {head.text(first)} after the first layer to {head.text(last)}"
+    """How a value that is no class grows from layer to layer, read off `read`: with which layer where one alone brings
+    more than half of it, else after which it is half way and stays beyond."""
+    first, last, text = values[0], values[-1], head.text
+    steps = [(value - before) * (last - first) for before, value in pairwise(values)]
+    words = f"Read off {read}, the {name}"
+    if max(steps, default=0.0) > (last - first) ** 2 / 2:
+        at = 1 + steps.index(max(steps))
+        before = f"is {text(first)} after the first layer"
+        if at > 1:
+            before = f"stays between {text(min(values[:at]))} and {text(max(values[:at]))} up to layer {at}"
+        end = "" if at == len(values) - 1 else f", and it is {text(last)} at the end"
+        return f"{words} {before}: layer {at + 1} of {len(values)} alone brings it to {text(values[at])}{end}."
+    words += f" goes from {text(first)} after the first layer to {text(last)}"
     half = stays_from([(value - first) * (last - first) >= (last - first) ** 2 / 2 for value in values], True)
-    if not half or first == last:
-        return f"{words}."
-    late = half == len(values) - 1
-    return (
-        f"{words}; {'most of that comes in the last layer' if late else f'half of that is there by layer {half + 1}'}."
-    )
+    return f"{words}, more than half of the way from layer {half + 1} of {len(values)} on." if half else f"{words}."
+
+
+def of_likest(name: str, values: Float[Tensor, "row column"], layer: int, head: Head) -> str:
+    """From where to where a value that is no class goes over the patches, read one by one after a layer, from 1."""
+    row, column = divmod(int(values.argmax()), values.shape[1])
+    low, high = (head.text(float(each)) for each in (values.min(), values.max()))
+    what = f"of each patch by itself the {name} is {low} to {high}"
+    return f"After layer {layer}, {what}, the most in row {row + 1}, column {column + 1}."
 
 
 def of_strongest(features: Sequence[tuple[str, int]], layer: int) -> str:
@@ -159,8 +173,10 @@ def of_patches(
     places in the image, such as ("on the insect", the class that most patches there say, how many, of how many)."""
     rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
     says = "says" if saying == 1 else "say"
-    where = ", ".join(f"{place} most say {said} ({count:,} of {all_:,})" for place, said, count, all_ in parts)
-    where = f" {where[:1].upper()}{where[1:]}." if where else ""
+    same = len(parts) > 1 and len({said for _, said, *_ in parts}) == 1
+    each = [f"{place}{'' if same else f' most say {said}'} ({n:,} of {all_:,})" for place, said, n, all_ in parts]
+    where = f"most say {parts[0][1]} {joined(each)}" if same else ", ".join(each)
+    where = f" {begun(where)}." if where else ""
     return f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.{where}"
 
 
@@ -187,21 +203,19 @@ def of_patching(
     head: Head = SOFTMAX,
 ) -> str:
     """Which region of a clean run restores the most of an answer whose value a corruption took from `before` to
-    `after`, and from which block on a special token alone restores half."""
-    layer, row, column = (int(at[0]) for at in (regions == regions.max()).nonzero().T)
-    best, text, its = (
-        float(regions[layer, row, column]),
-        value_of(head),
-        f"its {head.number}" if head.probable else "it",
-    )
+    `after`, which takes the most away, and from which block on a special token alone restores half."""
+
+    def place(share: float) -> str:
+        layer, row, column = (int(at[0]) + 1 for at in (regions == share).nonzero().T)
+        return f"row {row}, column {column} after block {layer}"
+
+    best, worst, text = float(regions.max()), float(regions.min()), value_of(head)
+    its = f"its {head.number}" if head.probable else "it"
     words = (
-        f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, row {row + 1}, "
-        f"column {column + 1} after block {layer + 1} restores the largest share of {its} ({percent(best)})"
+        f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, {place(best)} restores "
+        f"the largest share of {its} ({percent(best)})"
     )
-    if float(regions.min()) < -max(best, 0.5):
-        layer, row, column = (int(at[0]) for at in (regions == regions.min()).nonzero().T)
-        worst = percent(-float(regions.min()))
-        words += f"; row {row + 1}, column {column + 1} after block {layer + 1} takes away {worst} more of it"
+    words += f", and {place(worst)} takes the most away ({percent(worst)})" if worst <= -HARM else ""
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
         if half is not None and half < len(special) - 1:  # after the last block that is so of what the head reads
@@ -223,21 +237,21 @@ def of_steering(
         what = f"{head.quantity} to {steered}" if steered in names else names[own]
         best = start + int(values[start:, own].argmax())
         was, now = (head.text(float(values[at, own])) for at in (start, best))
+        not_here = f"Towards {steered} it does not steer here:"
         if best == start:
-            return f"Towards {steered}: no λ up to {factors[-1]:g} makes the {what} larger than {was}."
-        low = start + int(values[start : best + 1, own].argmin())
-        dip = f" down to {head.text(float(values[low, own]))} at λ = {factors[low]:g}, then" if low != start else ""
-        goes = f"goes from {was}{dip} to {now}, its largest, at λ = {factors[best]:g}."
+            return f"{not_here} no λ up to {factors[-1]:g} makes the {what} larger than {was}."
         gains = (values[start:] - values[start]).amax(0)
         most = int(gains.argmax())
         if most == own:
-            return f"Towards {steered}: the {what} {goes}"
+            nearest = values[:, 1:].argmax(1) + 1 == own  # of the other images
+            turned = [at for at in range(start + 1, len(factors)) if nearest[at] and not nearest[start]]
+            then = f", and from λ = {factors[turned[0]]:g} on it is the nearest other image" if turned else ""
+            largest = f"goes from {was} to {now}, its largest, at λ = {factors[best]:g}"
+            return f"Towards {steered}: the {what} {largest}{then}."
         at = start + int(values[start:, most].argmax())
         first, last = (head.text(float(values[each, most])) for each in (start, at))
-        return (
-            f"Towards {steered} it leads elsewhere: the {head.quantity} to {names[most]} grows most, from {first} to "
-            f"{last} at λ = {factors[at]:g}; that to {steered} {goes}"
-        )
+        grows = f"while that to {names[most]} grows from {first} to {last}"
+        return f"{not_here} the {what} grows from {was} to {now} at most, {grows}."
     answers = values.argmax(1).tolist()
     first = names[answers[start]]
     turned = [at for at in range(start, len(factors)) if answers[at] != answers[start]]

@@ -94,7 +94,8 @@ def models_for(
     """The chosen models that fit. Without any, one that comes with vizkit and knows what the picture is of, where
     `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
     `beside`: another need, of which one more model is shown at least; `least`: so many are shown, of one alone another
-    that comes with vizkit; `first`: this one before those that follow from the picture, unless they know more of it."""
+    that comes with vizkit and knows such pictures; `first`: this one before those that follow from the picture, unless
+    they know more of it."""
     if first and sources == bundled.usual(_image()) and _data_at_hand(sources, picture) in (knows(first), CLASSLESS):
         _say_added(f"Shown first: {plain(title(first))}.", first)
         return [first, *sources]
@@ -117,14 +118,15 @@ def models_for(
     if beside:
         both = [*shown[0][: MOST_MODELS - 1], *shown[1]][:MOST_MODELS]
         return sorted(both, key=lambda each: each not in sources)  # the chosen ones before those shown beside them
-    return [*shown[0], _stand_in(shown[0])] if 0 < len(shown[0]) < least else shown[0]
+    return [*shown[0], *_stand_in(shown[0])] if 0 < len(shown[0]) < least else shown[0]
 
 
-def _stand_in(sources: list[str]) -> str:
-    """A model to compare the chosen one with, said in one line."""
+def _stand_in(sources: list[str]) -> list[str]:
+    """A model to compare the chosen one with, said in one line; none where only models of other images are here."""
     name = bundled.beside(bare(sources[0]), _image())
-    _say_added(f"One model is chosen; to compare it with: {plain(title(name))}.", name)
-    return name
+    if name:
+        _say_added(f"One model is chosen; to compare it with: {plain(title(name))}.", name)
+    return [name] if name else []
 
 
 def _say_added(words: str, name: str) -> None:

@@ -79,9 +79,13 @@ class Row:
         this one."""
         logits = self.answers[place]
         if not isinstance(logits, str) and self.of[place].loaded.head is LIKENESS:
-            order = logits.argsort(descending=True).tolist()
-            return [(at, float(logits[at])) for at in order if self.images[at] != self.name][:BARS]
+            return self.nearest(logits)[:BARS]
         return [] if isinstance(logits, str) else self.of[place].loaded.head.top(logits, BARS)
+
+    def nearest(self, likenesses: Tensor) -> list[tuple[int, float]]:
+        """(image, likeness) of all others, the most like this one first."""
+        order = likenesses.argsort(descending=True).tolist()
+        return [(at, float(likenesses[at])) for at in order if self.images[at] != self.name]
 
     def first_of(self, place: int) -> str:
         """Of a model that answers."""
@@ -151,13 +155,24 @@ class Answers:
     @property
     def surest(self) -> str:
         name, head = self.names[0], self.of[0].loaded.head
-        said = ((row.name, *bars[0]) for row in self.rows if (bars := self.bars(row, 0)))
         if head is LIKENESS:
-            words = (
-                f"To {name} “{image}” is most like “{label}”, {head.text(value)}." for image, label, value, _ in said
+            return next(filter(None, map(self.among, self.rows)), "") or (
+                f"{name} gives {head.gives}: choose a second image to compare this one with."
             )
-            return next(words, f"{name} gives {head.gives}: choose a second image to compare this one with.")
+        said = ((row.name, *bars[0]) for row in self.rows if (bars := self.bars(row, 0)))
         return next((f"{name} says of “{image}”: {label}, {head.text(value)}." for image, label, value, _ in said), "")
+
+    def among(self, row: Row) -> str:
+        """To the first model, which has no classes, the nearest and the farthest of the other images; "" without."""
+        logits = row.answers[0]
+        others = [] if isinstance(logits, str) else row.nearest(logits)
+        if not others:
+            return ""
+        ends = [f"“{row.images[at]}” ({LIKENESS.text(value)})" for at, value in (others[0], others[-1])]
+        if len(others) == 1:
+            return f"To {self.names[0]} “{row.name}” and the only other image, {ends[0]}, are so much alike."
+        what = f"of the {len(others)} other images {ends[0]} is the nearest to “{row.name}”, {ends[1]} the farthest"
+        return f"To {self.names[0]}, {what}."
 
     def who(self, row: Row) -> Iterator[str]:
         """Who agrees on an image, and how far apart the models are."""

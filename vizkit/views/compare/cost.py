@@ -201,7 +201,8 @@ class Cost(View):
         what, costs = AXES[axis][0].lower(), {each["model"]: each[axis] for each in every}
         shares = {each["model"]: each["right"] for each in tested_alike(every)} if "right" in chosen[0] else {}
         one = f"{chosen[0]['model']} takes {amount(chosen[0]['multiply_adds'])} multiply–adds for one image."
-        return first_said(for_its_cost(costs, shares, what), most_and_least(costs, what)) or one
+        measured = most_and_least(costs, what, least_is(every, beside, axis))
+        return first_said(for_its_cost(costs, shares, what), measured) or one
 
     def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
         """Accuracy against cost, of what was tested on the same images; else what each model takes."""
@@ -231,7 +232,8 @@ class Cost(View):
             figure = bars(names, costs, f"{words} ({unit})")
             figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])
             yield Chart(figure, f"{words} of {', '.join(names)}")
-            yield from map(Line, dict.fromkeys(f"{each['model']} {each['untested']}." for each in chosen[:1]))
+            grey = "Grey: models that come with vizkit, as a measure of cost. " if "beside" in marks else ""
+            yield Line(f"{grey}{chosen[0]['model']} {chosen[0]['untested']}.")
         else:
             yield Line(f"{words} has not been measured yet.")
 
@@ -307,6 +309,14 @@ def others(of: Sequence[Subject]) -> list[Subject]:
     first = next((each for each, source in zip(of, own, strict=True) if source), None)
     alike = (bundled.knowing(first.loaded.labels) if first else []) or bundled.names("insects")[:YARDSTICKS]
     return [of[0].other(each) for each in alike if each not in own]
+
+
+def least_is(every: Sequence[Facts], beside: Sequence[Facts], axis: str) -> str:
+    """A clause on the one that takes least, where nobody has chosen it or it reads other images than the dearest."""
+    most, least = (pick(every, key=lambda each: each[axis]) for pick in (max, min))
+    drawn = ["stands beside as a measure"] if least in beside else []
+    reads = [f"reads images of {least['input']} against {most['input']}"] if least["input"] != most["input"] else []
+    return f"which {joined([*drawn, *reads])}" if drawn or reads else ""
 
 
 def times(found: Measured, batch: int) -> Facts:

@@ -21,14 +21,16 @@ def at_hand(of: Sequence[Subject]) -> list[str]:
 
 def suggested(of: Sequence[Subject]) -> list[str]:
     """All uploads where there are several, else the sidebar's image and two samples that show classes of the first
-    model that has any; of a photograph, where its model has none, or no model any, two photographs."""
+    model that has any; of a photograph, where its model has none, or no model any, all photographs: what is nearest
+    among them is all the answer that there is."""
     if len(of[0].uploads) > 1:
         return list(of[0].uploads)[:MOST]
     photograph = samples.kind_of(of[0].image) == "photographs"
     asked = of[:1] if photograph else of
     known = next((labels for each in asked if each.has_model and (labels := each.opened.labels)), ())
-    suiting = [name for name in samples.names() if truth_of(name) in known] or photographs.NAMES
-    return [of[0].image, *[name for name in suiting if name != of[0].image][:MORE]]
+    suiting = [name for name in samples.names() if truth_of(name) in known]
+    most = MORE if suiting else MOST - 1
+    return [of[0].image, *[name for name in suiting or photographs.NAMES if name != of[0].image][:most]]
 
 
 def truth_of(name: str) -> str:

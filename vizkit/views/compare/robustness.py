@@ -134,7 +134,10 @@ class Robustness(View):
         self, of: Sequence[Subject], there: "Sequence[Withstood]", pictures: Mapping[str, Sequence[str]], rgb: RGB
     ) -> Canvas:
         by_name = {each.of.name: each for each in there}
-        models = [{"name": each.name, "colour": colour} for each, colour in zip(of, CLASSES, strict=False)]
+        models = [
+            {"name": each.name, "colour": colour, **({} if each.loaded.head.probable else {"likeness": True})}
+            for each, colour in zip(of, CLASSES, strict=False)
+        ]
         kinds = [
             {
                 "title": kind.title,
@@ -258,10 +261,11 @@ def said(there: Sequence[Withstood]) -> str:
     ]
     naming = {each.of.name: kinds for each, kinds in kept if each.of.loaded.head.probable}
     alike = {each.of.name: kinds for each, kinds in kept if each.of.name not in naming}
-    of_all = {each.of.name: each.kept_of_all for each in there}
-    draws = {name: (float(each.min()), float(each.max())) for name, each in of_all.items() if len(each) > 1}
-    draws = draws if naming.keys() <= draws.keys() else {}
-    return " ".join([*([withstood(naming, draws)] if naming else []), *([stayed_alike(alike)] if alike else [])])
+    ranges = {
+        each.of.name: (float(all_.min()), float(all_.max())) for each in there if len(all_ := each.kept_of_all) > 1
+    }
+    drawn = {name: ranges[name] for name in naming if name in ranges}
+    return " ".join([*([withstood(naming, drawn)] if naming else []), *([stayed_alike(alike)] if alike else [])])
 
 
 def quantities(of: Sequence[Subject]) -> str:

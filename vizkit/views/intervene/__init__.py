@@ -28,7 +28,7 @@ VIEWS = (
     ),
     Entry(
         "Steer",
-        "The direction of a class is added to what a block gives, more and more of it.",
+        "The direction of a class, or of another image, is added to what a block gives, more and more of it.",
         "intervene.steer:Steer",
         "transformer",
         answers=True,
@@ -44,7 +44,7 @@ VIEWS = (
     ),
     Entry(
         "When does the answer appear?",
-        "The model's own head after every layer, and what each layer and head adds to the answer.",
+        "What the model would answer after every layer, and what each layer and head adds to the answer.",
         "intervene.lenses:Lenses",
         "transformer",
         answers=True,

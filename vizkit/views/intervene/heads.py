@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from vizkit.analysis.attention.attention_map import head_map, layers
+from vizkit.analysis.attention.attention_map import attention_map, head_map, layers
 from vizkit.analysis.attention.head_atlas import HeadAtlas, table
 from vizkit.analysis.attention.head_importance import (
     EXAMPLES,
@@ -21,7 +21,7 @@ from vizkit.analysis.attention.head_importance import (
 from vizkit.analysis.attention.pruning import Pruning, band, still
 from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
 from vizkit.datasets import samples
-from vizkit.figure.attention.head_grid import MOST_NUMBERED, head_grid
+from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.overlay import overlay
 from vizkit.figure.scales import SHARES
 from vizkit.figure.sequences.repeated import Repeated, repeated_lines
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SIDE_PX = 160
+MIDDLE = (0.5, 0.5)
 LARGEST = "the largest"
 ORDERS = {"measured": "least important first", "estimate": "by the gradient's estimate", "random": "at random"}
 ANSWERS = {"own": "its own answers", "right": "right answers"}
@@ -235,10 +236,9 @@ class Heads(View):
         so_far = (
             f"the first {images} of {IMAGES}" if images < IMAGES and shipped(of.loaded.name) is None else f"{images}"
         )
-        numbered = 1 + max(head for _, head in atlas.names) <= MOST_NUMBERED
-        brackets = " A number in brackets may be chance." if chance and numbered else ""
+        pale = " Pale cells may be chance." if chance else ""
         strange = "" if set_for(of.loaded) == atlas.data else ", which this model was not trained on"
-        few = Line(f"Mean of {so_far} test images of {atlas.data}{strange}. Click a head for its images.{brackets}")
+        few = Line(f"Mean of {so_far} test images of {atlas.data}{strange}. Click a head for its images.{pale}")
         yield Said(sentence(atlas, what, kind, values))
         yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)
@@ -261,22 +261,25 @@ class Heads(View):
         return max(range(len(values)), key=lambda i: -math.inf if math.isnan(values[i]) else values[i])
 
     def examples(self, of: Subject, atlas: HeadAtlas, index: int) -> Blocks:
-        """The images where a head matters most, with where it looks."""
+        """The images where a head matters most, with where it looks: the class token, which gives the answer, or of
+        what patches do a patch."""
         layer, head = atlas.names[index]
         yield Heading(f"Layer {layer + 1}, head {head + 1}")
+        by_patch = self.of_heads(of) not in IMPORTANCE
         importance = atlas.importance.get(self.kind(of))
         if importance is not None and importance.examples:
             rows = importance.examples[index]
-            key = OfModel(("where a head looks", atlas.data, rows, layer, head))
-            maps = of.kept(key, lambda: looks_at(of, tested(of, atlas.data, rows), layer, head))
+            key = OfModel(("where a head looks", atlas.data, rows, layer, head, by_patch))
+            maps = of.kept(key, lambda: looks_at(of, tested(of, atlas.data, rows), layer, head, by_patch))
             which = "The test images whose answer loses the most without it"
         else:
-            key = OfModel(("where a head looks", layer, head))
-            maps = of.kept(key, lambda: looks_at(of, at_hand(of), layer, head))
+            key = OfModel(("where a head looks", layer, head, by_patch))
+            maps = of.kept(key, lambda: looks_at(of, at_hand(of), layer, head, by_patch))
             which = "Images that come with vizkit"
         for start in range(0, len(maps), 3):
             yield Columns(tuple((Picture(rgb, label, label),) for rgb, label in maps[start : start + 3]))
-        who = "the class token looks" if "cls" in of.special else "patches look on average"
+        asking = "the class token looks" if "cls" in of.special else "patches look on average"
+        who = "the patch in the middle looks" if by_patch else asking
         yield Line(f"{which}: where {who} in this head.")
         yield Link("Switch it off in Switches", Switches(f"heads:{layer + 1}.{head + 1}=0"))
 
@@ -338,8 +341,10 @@ def at_hand(of: Subject) -> "Iterator[tuple[Tensor, str]]":
         yield pixels_of(of.loaded, samples.picture(name)), name
 
 
-def looks_at(of: Subject, pictures: "Iterable[tuple[Tensor, str]]", layer: int, head: int) -> list[tuple[RGB, str]]:
-    """Images with the map of a head over each, and what they show."""
+def looks_at(
+    of: Subject, pictures: "Iterable[tuple[Tensor, str]]", layer: int, head: int, by_patch: bool
+) -> list[tuple[RGB, str]]:
+    """Images with the map of a head over each, and what they show. `by_patch`: where the patch in the middle looks."""
     found = []
     for pixels, label in pictures:
         attention = layers(families.trace(of.loaded, pixels))[layer]
@@ -348,6 +353,8 @@ def looks_at(of: Subject, pictures: "Iterable[tuple[Tensor, str]]", layer: int, 
         rgb = rgb.repeat(zoom, 0).repeat(zoom, 1)
         box = (0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0]))
         map_ = head_map(attention, head)
+        if by_patch and map_ is not None:
+            map_ = attention_map(attention, MIDDLE, head).places
         found.append((rgb if map_ is None else overlay(rgb, map_.numpy(), box, scale=SHARES), label))
     return found
 

@@ -1,4 +1,4 @@
-"""When does the answer appear? The model's own head after every layer, and what each layer and head adds."""
+"""When does the answer appear? What the model would answer after every layer, and what each layer and head adds."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,6 +12,7 @@ from vizkit.analysis.remarks.interventions import (
     of_contributions,
     of_lens,
     of_lens_value,
+    of_likest,
     of_patches,
     of_strongest,
 )
@@ -60,8 +61,9 @@ CLASS, SHARE = "its class", "the probability"
 FEATURE, LIKE = "its strongest feature", "the likeness"
 OUTPUT, VALUE = "its largest output", "the value"
 CARRIED = "what the heads carry from it"
-KINDS = {"probability": (CLASS, SHARE), "likeness": (FEATURE, LIKE), "value": (OUTPUT, VALUE)}
-"""What is shown of a patch, by what the model gives: what it says most, and how much it says of what is explained."""
+KINDS = {"probability": (CLASS, SHARE), "likeness": (LIKE, FEATURE), "value": (OUTPUT, VALUE)}
+"""What is shown of a patch, by what the model gives: what it says most, and how much it says of what is explained; of
+an embedding that first, for a feature is only a number."""
 
 
 def depth(of: Sequence[Subject]) -> int:
@@ -116,6 +118,9 @@ class Lenses(Decision):
         count = depth([of])
         return min(self.layer or count, count)
 
+    def shows(self, of: Subject) -> str:
+        return self.kind or kinds([of])[0]
+
     def sum_of(self, of: Subject) -> "Contributions":
         asked = self.asked(of)
         return of.kept(
@@ -141,6 +146,8 @@ class Lenses(Decision):
         head, number, compared = of.loaded.head, self.after(of), [target]
         rival = runner_up(head.values(of.seen.logits), target) if against is None and head.exclusive else against
         compared += [] if rival is None else [rival]
+        leading = frequent(lens.logits.argmax(-1)[None], MOST_NAMED) if lens is not None and head.exclusive else []
+        compared += [label for label, _ in leading if label not in compared]  # whoever is first somewhere has a line
         added = "" if made is None else of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before)
         first = added if lens is None else read_off(of, lens, target)
         yield Said(first)
@@ -152,7 +159,8 @@ class Lenses(Decision):
         for sentence in refused:
             yield Line(str(sentence))
         if lens is not None:
-            yield Line(f"The head was trained on {lens.read} alone; read off a patch it is no answer of the model.")
+            made_of = "The embedding is that of" if head is LIKENESS else "The head was trained on"
+            yield Line(f"{made_of} {lens.read} alone; read off a patch it is no answer of the model.")
             yield Proof(of.seen, f"after the last layer it reads what the model itself gives, {agreeing(lens.error)}")
         if made is not None:
             yield Proof(of.seen, f"the parts add up to the model's own {head.number} {agreeing(made.error)}")
@@ -168,7 +176,10 @@ class Lenses(Decision):
         outputs, values = self.by_patch(of, number)
         yield Heading(f"Every patch after layer {number}")
         says = outputs if of.loaded.head is LIKENESS else values
-        yield Said(said(of, says, compared[0], number))
+        if of.loaded.head is LIKENESS and self.shows(of) == LIKE:
+            yield Said(of_likest(of.loaded.label(compared[0]), values[..., compared[0]], number, of.loaded.head))
+        else:
+            yield Said(said(of, says, compared[0], number))
         yield self.patches(of, says, values, compared, number)
 
     def by_patch(self, of: Subject, number: int) -> "tuple[Tensor, Tensor]":
@@ -196,7 +207,7 @@ class Lenses(Decision):
         answers, shares, head = says.argmax(-1), values[..., target].numpy(), loaded.head
         picture = under(of.seen_rgb)
         over = data_url(picture), (picture.shape[0], picture.shape[1])
-        if self.kind not in (None, CLASS, FEATURE, OUTPUT):
+        if self.shows(of) not in (CLASS, FEATURE, OUTPUT):
             name = loaded.label(target)
             what = f"{head.quantity} of {name}" if head.probable else name
             words = f"{begun(what)} at every patch after layer {number}"
@@ -212,7 +223,7 @@ class Lenses(Decision):
         form = ".1%" if head.probable else ".2f"
         figure = class_cells(*over, answers.numpy(), names, says.amax(-1).numpy(), legend, form, rest_of(of))
         words = (
-            f"{'The likeliest class' if head.probable else begun(kinds([of])[0])} of every patch after layer {number}"
+            f"{'The likeliest class' if head.probable else begun(self.shows(of))} of every patch after layer {number}"
         )
         return Chart(figure, words, still=tuple(on_paper(picture, answers.numpy(), legend, words)))
 

@@ -1,4 +1,4 @@
-"""Steer: the direction of a class, or of a photograph, added after a block; answers and maps against its factor."""
+"""Steer: the direction of a class, or of another image, added after a block; answers and maps against its factor."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -38,6 +38,8 @@ IMAGES = 96
 FACTORS = tuple(half / 2 for half in range(-4, 13))
 LINES = 6
 RUNNER_UP = "the runner-up"
+BLOCK, LATE = 4, 5 / 6
+UNLIKE = ("cat", "rocket")  # to the model of photographs the farthest from the other four, and from each other
 NAMES = {"digits": tuple(map(str, range(10))), "insects": LABELS, "photographs": photographs.NAMES}
 
 
@@ -51,8 +53,16 @@ def set_for(loaded: "Loaded") -> str:
 
 
 def names_of(of: Subject) -> list[str]:
-    """Directions that lead away from this very image."""
-    return [name for name in NAMES[set_for(of.loaded)] if name != of.image or name in of.loaded.labels]
+    """Directions that lead away from this very image; of photographs those first that have least in common with it."""
+    names = [name for name in NAMES[set_for(of.loaded)] if name != of.image or name in of.loaded.labels]
+    return sorted(names, key=lambda name: name not in UNLIKE)
+
+
+def usual_block(of: Sequence[Subject]) -> int:
+    """Where it is added unless somebody says: one image alone has a direction of its own only near the end."""
+    count = depth(of)
+    photographed = any(set_for(each.loaded) == "photographs" for each in of)
+    return max(1, round(count * LATE)) if photographed else min(BLOCK, count)
 
 
 def classes(of: Sequence[Subject]) -> list[str]:
@@ -65,7 +75,7 @@ def depth(of: Sequence[Subject]) -> int:
 
 
 class Steer(View):
-    """The direction of a class is added to what a block gives, more and more of it."""
+    """The direction of a class, or of another image, is added to what a block gives, more and more of it."""
 
     towards: str | None = choice(
         "Towards",
@@ -77,7 +87,7 @@ class Steer(View):
         runs=True,
     )
     block: int | None = layer(
-        "After block", "Where it is added.", default=4, low=1, high=depth, key="steer_block", runs=True
+        "After block", "Where it is added.", low=1, high=depth, usual=usual_block, key="steer_block", runs=True
     )
     factor: float = number(
         "λ",
@@ -105,7 +115,8 @@ class Steer(View):
         return f"Steered towards {self.name(of)} after block {self.after(of)}, λ = {self.factor:g}"
 
     def name(self, of: Subject) -> str:
-        """The class; without a choice the likeliest of the set but for the answer itself, or another photograph."""
+        """The class; without a choice the likeliest of the set but for the answer itself, or a photograph that has
+        little in common with this image."""
         names = names_of(of)
         if self.towards in names:
             return self.towards
@@ -113,14 +124,14 @@ class Steer(View):
         return next((name for name in ranked[1:] if name in names), next(name for name in names if name != ranked[0]))
 
     def after(self, of: Subject) -> int:
-        count = len(blocks_of(of.loaded))
-        return min(self.block or count, count)
+        return min(self.block or usual_block([of]), depth([of]))
 
     def show(self, of: Subject) -> Iterator[Block]:
         data, name, block = set_for(of.loaded), self.name(of), self.after(of)
         first = OfModel(("directions", data))
         images = len(photographs.NAMES) if data == "photographs" else IMAGES
-        words = f"The directions of all classes, from {images} images of {data}"
+        whose = "images, from" if data == "photographs" else f"classes, from {images} images of"
+        words = f"The directions of all {whose} {data}"
         directions = Job(first, words, partial(directions_of, of, data))
         key = (name, block)
         answers = Job(("steered", *key), f"Answers, towards {name}", partial(answered, of, first, name, block - 1))

@@ -37,6 +37,8 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return figure
   }))
 
+  const alike = data.models.some(model => model.likeness)  // no per cent of a cosine
+
   // ---- one chart --------------------------------------------------------------------------------------------------------
   const plot = (canvas, kind, at) => {
     const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, style = getComputedStyle(canvas)
@@ -55,7 +57,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     for (const share of [0, 0.5, 1]) {
       pen.globalAlpha = share ? 0.15 : 0.45
       trace([[LEFT, y(share)], [width - RIGHT, y(share)]]); pen.stroke()
-      pen.globalAlpha = 0.8; pen.textAlign = 'right'; pen.fillText(100 * share + ' %', LEFT - 4, y(share))
+      pen.globalAlpha = 0.8; pen.textAlign = 'right'; pen.fillText(alike ? share : 100 * share + ' %', LEFT - 4, y(share))
     }
     for (const [strength, align] of [[0, 'left'], [end, 'right']]) {
       pen.textAlign = align; pen.fillText(kind.percent ? Math.round(100 * strength) + ' %' : strength, x(strength), y(0) + 9)
@@ -87,7 +89,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       picture.alt = `${kind.title}, ${kind.words[at]}`
       list.replaceChildren(...kind.curves.flatMap((curve, model) => {
         if (!curve) return []
-        const same = curve.answers[at] === curve.answers[0], item = make('li', same ? '✓ same' : `→ ${curve.answers[at]}`)
+        const same = curve.answers[at] === curve.answers[0], changed = (state.data.models[model].likeness ? '' : '→ ') + curve.answers[at], item = make('li', same ? '✓ same' : changed)
         item.title = `${state.data.models[model].name}: ${curve.answers[at]}`
         item.prepend(swatch(colour(model), DASHES[model % 4]))
         return [item]
