@@ -79,13 +79,6 @@ def test_what_answers_withstand():
     assert answers.withstood({"a": kept["a"]}) == (
         "a keeps its answer in 75 % of the changed images; hardest is “Noise”, with 50 %."
     )
-    said = answers.withstood(kept, {"a": (0.7, 0.8), "b": (0.3, 0.69)})
-    assert said.startswith("a keeps its answer in 75 %")
-    said = answers.withstood(kept, {"a": (0.6, 0.8), "b": (0.3, 0.61)})
-    assert said == (
-        "No model clearly keeps its answer more often: a in 75 %, b in 38 % of the changed images, which chance alone "
-        "may turn round; hardest is “Noise”: b keeps its answer in 25 %."
-    )
     assert answers.withstood({"a": {"Blur": 1.0}}) == "a keeps its answer in 100 % of the changed images."
 
 

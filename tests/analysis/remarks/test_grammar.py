@@ -526,6 +526,34 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)}, differ)
         for one, other, differ in product(SHARES, SHARES, ((), LABELS[:2], LABELS * 2))
     ),
+    evaluation.heads_over_steps: lambda: (
+        evaluation.heads_over_steps("attention distance", " px", [1, 990], np.array([[[p, q]], [[q, r]]]), 1)
+        for p, q, r in product((0.0, 0.02, 16.5, np.nan), repeat=3)
+    ),
+    evaluation.near_alike: lambda: (
+        evaluation.near_alike([1, 990], np.array([p, sign * q])) for p, q, sign in product(SHARES, SHARES, (1, -1))
+    ),
+    evaluation.settling: lambda: (
+        evaluation.settling([1, 8, 990], np.array([[p, q], [q, p], [1.0, 1.0]])) for p, q in product(SHARES, SHARES)
+    ),
+    evaluation.on_the_object: lambda: (
+        evaluation.on_the_object([1, 990], np.array([[p, q], [q, np.nan]]), "insect", area)
+        for p, q, area in product(SHARES, SHARES, SHARES[1:])
+    ),
+    evaluation.norms_over_steps: lambda: (
+        evaluation.norms_over_steps(
+            "the weights", [1, 8, 990], np.array([[p, q], [q, q], [1.0, p]]), ["input", "layer 1"]
+        )
+        for p, q in product(SHARES, SHARES)
+    ),
+    evaluation.filters_over_steps: lambda: (
+        evaluation.filters_over_steps([1, 990], np.array([[start] * count, [end] * count]).reshape(2, count, 1, 1, 1))
+        for count, start, end in product((1, 16), (0.0, 1.0), (-1.0, 0.03, 0.5))
+    ),
+    evaluation.learned_when: lambda: (
+        evaluation.learned_when([1, 8, 990], np.array(rows, dtype=float).T)
+        for rows in product(product((0, 1), repeat=3), repeat=2)
+    ),
     evaluation.most_frequent_mistake: lambda: (
         evaluation.most_frequent_mistake(np.array([[right, wrong], [0, 5]]), LABELS[:2], LABELS[:2])
         for right, wrong in product((0, 1, 998), (0, 1, 2, 8))

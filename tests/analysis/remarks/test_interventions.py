@@ -94,17 +94,6 @@ def test_of_a_likeness_is_said_plainly_whether_it_steers() -> None:
     )
 
 
-def test_where_a_value_comes_late_or_a_region_makes_it_worse_that_is_said() -> None:
-    late = of_lens_value("likeness", [0.1, 0.1, 0.1, 1.0], "the class token", LIKENESS)
-    assert late.endswith("goes from 0.100 after the first layer to 1.000; most of that comes in the last layer.")
-    early = of_lens_value("likeness", [0.1, 0.8, 0.9, 1.0], "the class token", LIKENESS)
-    assert early.endswith("to 1.000; half of that is there by layer 2.")
-    regions = torch.tensor([[[0.44, -1.24]]])
-    said = of_patching("mayfly", 0.9, 0.2, regions, torch.zeros(1, 0), ())
-    assert "(44 %); row 1, column 2 after block 1 takes away 124 % more of it" in said
-    assert "takes away" not in of_patching("mayfly", 0.9, 0.2, regions / 4, torch.zeros(1, 0), ())
-
-
 def test_smallest_sets_in_words():
     def said(goal: Goal, order: tuple[int, ...], probability: tuple[float, ...], reached: bool = True) -> str:
         return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull")

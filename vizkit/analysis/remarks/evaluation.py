@@ -259,15 +259,27 @@ def on_the_object(steps: Sequence[int], shares: Float[np.ndarray, "step image"],
 def norms_over_steps(
     what: str, steps: Sequence[int], norm: Float[np.ndarray, "step part"], parts: Sequence[str]
 ) -> str:
-    """Of all parts together, and of the part that it changed most, in times."""
+    """Of all parts together, and of the part that it changed most, of those that neither begin nor end at 0."""
     whole = np.sqrt((norm.astype(float) ** 2).sum(1))
-    times = np.log(np.maximum(norm[-1], 1e-12) / np.maximum(norm[0], 1e-12))
-    most, top = int(np.abs(times).argmax()), int(whole.argmax())
-    peak = f", largest after step {steps[top]:,} ({whole[top]:.3g})" if 0 < top < len(steps) - 1 else ""
-    return (
-        f"The norm of {what} goes from {whole[0]:.3g} after step {steps[0]:,} to {whole[-1]:.3g} after step "
-        f"{steps[-1]:,}{peak}; most by its factor in “{parts[most]}”, × {np.exp(times[most]):.3g}."
+    peak, top = "", int(whole.argmax())
+    if 0 < top < len(steps) - 1:
+        peak = f", largest after step {steps[top]:,} ({_in_short(whole[top])})"
+    said = (
+        f"The norm of {what} goes from {_in_short(whole[0])} after step {steps[0]:,} to {_in_short(whole[-1])} after "
+        f"step {steps[-1]:,}{peak}"
     )
+    rated = np.flatnonzero((norm[0] > 0) & (norm[-1] > 0))
+    if not rated.size:
+        return f"{said}."
+    factors = np.log(norm[-1, rated].astype(float)) - np.log(norm[0, rated].astype(float))
+    most = int(np.abs(factors).argmax())
+    times = float(np.exp(abs(factors[most])))
+    factor = f"{'×' if factors[most] >= 0 else '÷'} {'more than 1,000' if times > 1000 else f'{times:.3g}'}"
+    return f"{said}; most by its factor in “{parts[rated[most]]}”, {factor}."
+
+
+def _in_short(norm: float) -> str:
+    return f"{norm:.3g}" if norm >= 0.001 or not norm else "less than 0.001"
 
 
 def filters_over_steps(steps: Sequence[int], filters: Float[np.ndarray, "step filter height width channel"]) -> str:

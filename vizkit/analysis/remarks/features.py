@@ -138,7 +138,7 @@ def of_artifacts(
     its mean |activation| at them and elsewhere."""
     where = f"after layer {at + 1} of {len(counts)}, the largest norm is {times:.1f} times the median"
     if not any(counts):
-        return f"No artifacts here: of {patches:,} patches none has a norm far above all others, in any layer; {where}."
+        return f"No artifacts here: no patch of {patches:,} has a norm far above all others, in any layer; {where}."
     layers = [number for number, count in enumerate(counts, 1) if count]
     first, last = layers[0], layers[-1]
     among = f"layers {first} to {last}" if len(layers) > 1 else f"layer {first}"

@@ -189,9 +189,16 @@ def _images(of: Growth) -> Drawn:
     names = [f"{of.labels[of.targets[row]]} · {row + 1}" for row in order]
     columns = [f"{step:,}" for step in of.steps.tolist()]
     figure = heat_map(
-        of.right.T[order], "step, one column for each that is kept", "", x_names=columns, y_names=names,
-        scale=between(0.0, 1.0), bar=False, square=False, height=620,
-    )  # fmt: skip
+        of.right.T[order],
+        "step, one column for each that is kept",
+        "",
+        x_names=columns,
+        y_names=names,
+        scale=between(0.0, 1.0),
+        bar=False,
+        square=False,
+        height=620,
+    )
     figure.update_xaxes(type="category")
     beside = "Bright: right. Those that stay right from early on are on top; dark behind bright is an image forgotten."
     return remarks.learned_when(of.steps.tolist(), of.right), figure, beside
@@ -200,11 +207,21 @@ def _images(of: Growth) -> Drawn:
 DRAWN: dict[str, Callable[[Growth], Drawn]] = {
     "distance": _distance,
     "entropy": partial(
-        _heads, "entropy", "attention entropy", "", "entropy ÷ log N", 3,
+        _heads,
+        "entropy",
+        "attention entropy",
+        "",
+        "entropy ÷ log N",
+        3,
         "1 is equal attention to all tokens, 0 attention to one. A line is a head, its colour the layer.",
     ),
     "importance": partial(
-        _heads, "importance", "importance", "", "|∂ log p / ∂ξ|, nats", 3,
+        _heads,
+        "importance",
+        "importance",
+        "",
+        "|∂ log p / ∂ξ|, nats",
+        3,
         "How fast log p of the true class changes with what a head adds. A line is a head, its colour the layer.",
         log=True,
     ),
@@ -215,9 +232,11 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         _norms, "weight", "the weights", "Input: all before the first layer, as positions; output: all after the last."
     ),
     "gradients": partial(
-        _norms, "gradient", "the gradient",
+        _norms,
+        "gradient",
+        "the gradient",
         "Of the mean cross-entropy of the test images, without augmentation: no step was made with this gradient.",
     ),
     "filters": _filters,
     "images": _images,
-}  # fmt: skip
+}
