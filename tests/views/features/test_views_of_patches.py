@@ -23,7 +23,7 @@ from vizkit.views.features.label import Label, painted_by
 from vizkit.views.features.match import Match
 from vizkit.views.features.object import KEYS, Object
 from vizkit.views.features.vectors import AFTER, grid_of, patch_at
-from vizkit.views.subject import Subject, marking
+from vizkit.views.subject import Subject
 
 
 def shown(view, of, kind):
@@ -157,6 +157,13 @@ def test_of_a_network_without_keys_the_outputs_are_said_to_be_used():
 
 
 # ---- match -----------------------------------------------------------------------------------------------------------
+def pointed(of: Subject, point: tuple[float, float]) -> Subject:
+    """The same, where somebody has set the cursor."""
+    there = Subject(of.open, of.rgb, image=of.image, point=point)
+    there.marked = True
+    return there
+
+
 def symmetric() -> Subject:
     """An image that is its own mirror image."""
     of = subject("digits_vit")
@@ -188,9 +195,9 @@ def test_left_and_right_of_a_mirror_are_told_apart():
 def test_a_patch_asks_where_the_cursor_stands_or_where_the_link_says():
     of = subject("digits_vit")
     rows, columns = arrays(Match(), of)["grids"][0]
-    aside = marking(of, (0.9, 0.5))
+    aside = pointed(of, (0.9, 0.5))
     assert shown(Match(), aside, Canvas)[0].data["chosen"] == rows // 2 * columns + int(0.9 * columns)
-    assert shown(Match(), marking(of, (0.5, 0.5)), Canvas)[0].data["chosen"] == rows // 2 * columns + columns // 2
+    assert shown(Match(), pointed(of, (0.5, 0.5)), Canvas)[0].data["chosen"] == rows // 2 * columns + columns // 2
     assert shown(Match(patch="1:0,0"), of, Canvas)[0].data["chosen"] == 0
     assert shown(Match(patch="1:999,999"), of, Canvas)[0].data["chosen"] == rows * columns - 1
     assert shown(Match(patch="2:0,0"), of, Canvas)[0].data["chosen"] == rows * columns
