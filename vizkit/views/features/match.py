@@ -23,8 +23,6 @@ from vizkit.views.view import How, View
 
 LIMIT = 0.1
 """PCK@0.1: of the side of the image."""
-ASIDE = 2 * LIMIT
-"""From the axis of the mirror on, the right place and that of the twin are two."""
 EXACT = 1e-5
 HINT = (
     "Click a patch: lines lead to the most similar place of every other image; ✓ or ✗ says whether that of the "
@@ -97,7 +95,7 @@ def begins(of: Subject, grid: tuple[int, int]) -> int:
     """The patch that asks until one is chosen: at the cursor, but where nobody has set that and it stands near the axis
     of the mirror, where a patch that stays is right too, the most attended one aside of it, of a drawn insect's."""
     asked = id_at(Tokens("patches", (), grid, stride=1.0), of.asked) or 0
-    aside = (middles(grid)[:, 0] - 0.5).abs() > ASIDE / 2
+    aside = (middles(grid)[:, 0] - 0.5).abs() > LIMIT
     if not of.unasked or aside[asked] or not aside.any():
         return asked
     seen = insect(of, grid)
