@@ -15,7 +15,7 @@ from vizkit.views.intervene import heads as heads_view
 from vizkit.views.intervene import heads_known
 from vizkit.views.intervene.heads import Heads
 from vizkit.views.intervene.lenses import CARRIED, Lenses
-from vizkit.views.intervene.patching import Patching
+from vizkit.views.intervene.patching import Patching, head_map
 from vizkit.views.intervene.smallest import Smallest
 from vizkit.views.intervene.steer import FACTORS, Steer, classes, depth, usual_block
 from vizkit.views.relevance.deciding import DecidingParts
@@ -98,6 +98,10 @@ def test_while_regions_are_put_in_a_rough_result_is_seen_and_others_do_not_wait_
     list(flat(later.now()))
     assert of.find(exact.key) is not None
     assert of.find(rough.key) is None
+
+
+def test_every_layer_has_its_number_beside_what_its_heads_restore():
+    assert head_map([np.zeros(6)] * 12).layout.yaxis.dtick == 1
 
 
 def test_before_anything_is_added_steering_shows_the_answer_as_it_is_where_it_will_stand():

@@ -257,7 +257,7 @@ def head_map(heads: Sequence[np.ndarray]) -> "object":
         y_names=numbered[1],
         quantity="restored share",
         scale=robust([grid], "%", signed=True),
-    )
+    ).update_yaxes(dtick=1)
 
 
 def numbers(
