@@ -69,6 +69,7 @@ def test_an_earlier_address_of_the_two_tokens_opens_the_five_answers(page: Page,
     expect(page.get_by_text("All 5 answer “mayfly nymph”, which is right.").first).to_be_visible(timeout=LONG_MS)
     for index in range(5):
         expect(bars(page, index)).to_contain_text("mayfly nymph")
+    page.get_by_text("The two tokens: where they attend").click()
     expect(page.get_by_text("Where the distillation token attends")).to_be_visible(timeout=LONG_MS)
 
 

@@ -10,10 +10,11 @@ from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Bars, Heading, Line, Numbers, Said, Table
+from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Numbers, Said, Table, Tiles
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
 from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
 from vizkit.views.distillation.temperature import TYPED, Temperature
+from vizkit.views.settled import settled
 from vizkit.views.subject import Subject, no_model, no_picture
 
 NOBODY = Subject(no_model, no_picture())
@@ -108,7 +109,7 @@ def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_neares
     assert alone is not None
     assert alone.loaded.name == "bundled:insects_vit"  # the recipe of the student, without its teacher
     given = answers_of(one, one.loaded.labels)
-    assert [*given] == [TEACHER, CLS, DIST, MEAN, ALONE]
+    assert [*given] == [TEACHER, DIST, CLS, MEAN, ALONE]  # teacher and pupil beside one another
     assert (given[CLS].logits + given[DIST].logits) / 2 == pytest.approx(given[MEAN].logits, abs=1e-5)
     shares = {name: (each.logits.double() / 3).softmax(0) for name, each in given.items()}
     far = {name: float((shares[TEACHER] * (shares[TEACHER] / p).log()).sum()) for name, p in shares.items()}
@@ -126,12 +127,34 @@ def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_neares
 def test_of_two_tokens_without_a_teacher_at_hand_three_answers_are_seen():
     one = of("two_heads", "mayfly nymph")
     assert [block.text for block in shown(Temperature(), one, Heading)][:4] == [
-        "Class token",
         "Distillation token",
+        "Class token",
         "Mean of both",
         "Dark knowledge",
     ]
     assert "nats from" not in texts(Temperature(), one)
+
+
+def test_where_a_student_knows_nothing_a_drawn_insect_is_asked_in_its_place():
+    """What it answers to a photograph is neither shown nor saved."""
+    photograph, digit = of("insects_deit", "china"), of("digits_vit", "china")
+    photograph.model, digit.model = "DeiT · insects", "ViT · digits"  # as pages name them
+    insect = of("insects_deit", "mayfly nymph")
+    there, here = [shown(Temperature(), one, Numbers)[0].arrays()["logits"] for one in (photograph, insect)]
+    assert there == pytest.approx(here)
+    assert texts(Temperature(), photograph, Said).startswith("In its place “mayfly nymph”. All 5")
+    for view, one in ((Temperature(), insect), (Temperature(source=TYPED), photograph), (Temperature(), digit)):
+        assert "In its place" not in texts(view, one, Said)
+
+
+def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():
+    one = of("insects_deit", "mayfly nymph")
+    open_ = settled(Temperature().show(one))
+    bare = [bars.bars for each in open_ if isinstance(each, Columns) for part in each.parts for bars in part[1:2]]
+    assert len(bare) == 5
+    assert list(bare[0].values) == sorted(bare[0].values, reverse=True)
+    assert len({each.names for each in bare}) == 1
+    assert not [each for each in open_ if isinstance(each, Chart | Table | Tiles)]
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------

@@ -35,7 +35,8 @@ def answers_of(of: Subject, names: tuple[str, ...]) -> dict[str, Answer]:
     if tokens:
         heads = of.kept("two heads", lambda: two_heads(of.loaded, of.pixels))
         taught = "learned from the teacher alone"
-        found = {CLS: Answer(heads.cls[0], "learned from the labels"), DIST: Answer(heads.dist[0], taught)} | found
+        both = {DIST: Answer(heads.dist[0], taught), CLS: Answer(heads.cls[0], "learned from the labels")}
+        found = both | found  # the one beside whom it learned from
     if teacher := own_teacher(of):
         called = f"{bundled.title(teacher.name)}, on the same image"
         found = {TEACHER: Answer(_in_order(of, teacher, names), called)} | found

@@ -26,6 +26,7 @@ from vizkit.analysis.distillation.temperature import (
 )
 from vizkit.analysis.remarks import distillation as remarks
 from vizkit.analysis.remarks.remark import begun
+from vizkit.datasets.samples import INSECTS
 from vizkit.figure.class_bars import FLOOR, Axis, reach
 from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
@@ -62,6 +63,7 @@ LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly h
 TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
 BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
 NOTHING = torch.zeros(0)
+INSTEAD = "mayfly nymph"
 
 
 class Temperature(View):
@@ -153,21 +155,26 @@ class Temperature(View):
         return getattr(block, "alt", "") == (DARK if dark else at_temperature(self.temperature))
 
     def show(self, of: Subject) -> Blocks:
+        asked, of = of, self.answering(of)
         names, logits = self.given(of)
         if self.source == MODEL and of.has_model and not of.loaded.head.exclusive:
             yield Line(f"{of.name} gives {of.loaded.head.gives}: these are the typed logits.")
-        classes, axis = Classes.of(logits, names), Axis(log=self.log, percent=not self.log)
         given = answers_of(of, names) if self.of_model(of) else {}
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
-        yield Said(self.said(of, given, logits, names))
-        columns, dark = [*self.columns(given, logits, classes, axis)], self.dark(logits, names)
-        if found:  # what the term means: how the teacher ranks what it does not choose
-            dark = self.dark(found["teacher"], names, " of the teacher")
-        yield side_by_side(*columns, *([] if found else [dark]))
+        classes = Classes.of(found.get("teacher", logits), names)  # in the order of the teacher, whom all are held to
+        axis = Axis(log=self.log, percent=not self.log)
+        instead = f"In its place “{of.image}”. " if of is not asked else ""
+        yield Said(instead + self.said(of, given, logits, names))
+        columns = [*self.columns(given, logits, classes, axis)]
+        if found:
+            yield side_by_side(*columns)
+        else:
+            yield side_by_side(*columns, self.dark(logits, names))
         if self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
-        if found:
-            yield side_by_side(dark, *pays(classes, found))
+        if found:  # on a stage the figure may be one of these
+            below = partial(self.differences, of, found, logits, names, classes)
+            yield from below() if self.staged else [Folded("Dark knowledge, and what the student pays", below)]
         if given:
             if not found:
                 yield Line(
@@ -177,17 +184,15 @@ class Temperature(View):
             yield Answered(of.loaded)  # below what the browser turns itself
             if not of.loaded.trained:
                 yield Line(f"{of.name} is untrained: its answers mean nothing.")
-        if found:
-            yield from self.losses(of, found["teacher"], logits, names)
-        yield Chart(
+        every = Chart(
             self.by_temperature(logits, classes),
             "Probability of every class from T = 0.05 to 100, and the entropy",
             "Every temperature",
         )
+        yield Folded("Every temperature", lambda: [every]) if found else every
         if CLS in given:
-            yield Part(partial(tokens.attended, of))
-            yield Part(partial(tokens.similarity, of))
-            yield from tokens.agreement(of, self.data, self.folder)
+            yield Folded("The two tokens: where they attend, and how alike they become", partial(self.two, of))
+            yield Folded("Agreement over many images", partial(tokens.agreement, asked, self.data, self.folder))
             yield Proof(of.whole())
         yield Numbers(
             lambda: {
@@ -200,6 +205,22 @@ class Temperature(View):
                 **(tokens.arrays(of) if CLS in given else dict.fromkeys(tokens.ARRAYS, NOTHING)),
             }
         )
+
+    def answering(self, of: Subject) -> Subject:
+        """The same model on a drawn insect, where it knows nothing else and the image is none."""
+        unknown = self.of_model(of) and bundled.caveat(of.name, of.image) and set(INSECTS) & set(of.loaded.labels)
+        return of.pictured(INSTEAD) if unknown else of
+
+    def differences(
+        self, of: Subject, found: Mapping[str, Tensor], logits: Tensor, names: tuple[str, ...], classes: Classes
+    ) -> Blocks:
+        """What the term means: how the teacher ranks what it does not choose; and what the student pays."""
+        yield side_by_side(self.dark(found["teacher"], names, " of the teacher"), *pays(classes, found))
+        yield from self.losses(of, found["teacher"], logits, names)
+
+    def two(self, of: Subject) -> Blocks:
+        yield Part(partial(tokens.attended, of))
+        yield Part(partial(tokens.similarity, of))
 
     def said(self, of: Subject, given: Mapping[str, Answer], logits: Tensor, names: tuple[str, ...]) -> str:
         """On a stage, where one answer is seen alone, of that one."""
@@ -300,7 +321,8 @@ class Temperature(View):
             f"In nats; y is {stands}. Soft: (1 − λ) · CE + λ · T² · KL, with λ = {self.share:g} and T = {t:g}. Hard: "
             "the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
         )
-        yield Folded("Why T²: the gradient at every temperature", partial(gradients, theirs, own, label, t))
+        yield Heading("Why T²: the gradient at every temperature")
+        yield from gradients(theirs, own, label, t)
 
 
 def known_label(of: Subject, names: tuple[str, ...]) -> str:

@@ -21,7 +21,6 @@ from vizkit.views import bundled
 from vizkit.views.blocks import (
     Blocks,
     Chart,
-    Heading,
     Job,
     Later,
     Line,
@@ -60,7 +59,7 @@ def attended(of: Subject) -> Blocks:
         every = [Tile(f"layer {number}", places, note) for number, (places, note) in enumerate(tiles, 1)]
         every.append(Tile("rollout", rollout(of.whole(), name).numpy()))
         alt = f"Attention of the {words}, the mean of all heads; rollout: all layers multiplied"
-        columns.append(Tiles(f"Where the {words} attends", tuple(every), alt))
+        columns.append(Tiles(f"Where the {words} attends", tuple(every), alt, of=of))
     yield side_by_side(*columns)
 
 
@@ -93,7 +92,6 @@ def agreement(of: Subject, data: str | None, folder: str) -> Blocks:
     from vizkit.training.experiments.answers import Answered as Counted
     from vizkit.training.experiments.answers import ask
 
-    yield Heading("Agreement over many images")
     yield Line(
         "On how many the first answer of each head is the label, and the teacher's first answer; the images are chosen "
         "under More."
