@@ -93,6 +93,7 @@ def test_a_recorded_run_is_played(page: Page, server: str):
     expect(page.get_by_text("Answers of the finished model")).to_be_visible()
     page.get_by_role("slider", name="Epoch").last.press("ArrowLeft")
     expect(page.get_by_text(f"After {count - 1} epochs")).to_be_visible()
+    expect(page.get_by_text("Answers of the finished model")).to_be_hidden()  # not known before the end
     expect(page).to_have_url(re.compile(f"run_epoch={count - 1}"))
     page.get_by_role("button", name="Play").click()
     expect(page.get_by_text(f"After {count} epochs")).to_be_visible(timeout=60_000)

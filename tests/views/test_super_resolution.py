@@ -9,7 +9,7 @@ from PIL import Image
 import vizkit
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets import samples
-from vizkit.figure.saved.plate import Outline, Raster, Stroke
+from vizkit.figure.saved.plate import Outline, Raster, Stroke, Words
 from vizkit.figure.saved.transfer import BAR, Transfer, halves
 from vizkit.models.super_resolution import most_changed, open_enlarger, see
 from vizkit.traces import NotApplicable
@@ -61,6 +61,28 @@ def test_candidates_do_not_overlap_and_the_taken_one_is_first():
 def test_more_is_seen_of_the_result_than_of_what_stands_left_of_the_bar():
     assert BAR < 0.5
     assert halves(grey(1, 4), grey(1, 4, 9), 0.5)[0, :, 0].tolist() == [0, 0, 9, 9]
+
+
+def test_the_chosen_place_lies_on_the_side_of_the_result():
+    for column, share in ((0, 0.0), (1, 0.0), (2, 0.25), (3, BAR)):
+        assert transfer(at=(0, column)).bar == share
+
+
+def test_what_stands_there_without_a_reference_has_a_tile():
+    def tiles(**more):
+        return [each.text for each in transfer(**more).marks(300.0)[0] if isinstance(each, Words)]
+
+    assert "no reference" in tiles(without=grey(8, 16))
+    assert "no reference" not in tiles()
+
+
+def test_an_image_beside_itself_is_said_to_have_the_answer():
+    def said(**settings):
+        shown = vizkit.show("enlarge", None, "sample:china", **settings).blocks
+        return next(each.text for each in shown if isinstance(each, Said))
+
+    assert said().startswith("The reference is the same image, moved: it has the answer.")
+    assert "has the answer" not in said(reference="noise")
 
 
 def test_on_paper_the_arrow_ends_at_the_frame():

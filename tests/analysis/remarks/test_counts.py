@@ -191,6 +191,7 @@ def test_several_of_them_and_the_numbers_behind_the_words():
 )
 def test_of_two_accuracies_none_is_called_better_within_two_standard_errors(train, validation, images, end):
     assert evaluation.ahead([train] * 3, [validation] * 3, [], images).endswith(end)
+    assert "fewer" not in evaluation.ahead([train] * 3, [validation] * 3, [], images)
     noisy = evaluation.ahead([train] * 3, [validation, train, validation], [], images)
     assert noisy.endswith("in training." if images is None else "neither stays ahead by more than chance.")
     assert evaluation.ahead([train] * 2, [validation] * 2, [], images).endswith("of those in training."), "too early"

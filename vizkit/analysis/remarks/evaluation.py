@@ -50,12 +50,12 @@ def ahead(
     beyond = [2 * math.sqrt(sum(p * (1 - p) / n for p, n in zip(each, images, strict=True))) for each in recent]
     gaps = [own - trained for trained, own in recent]
     if all(gap < -chance for gap, chance in zip(gaps, beyond, strict=True)):
-        return f"{begin}, more in each of the last {EPOCHS} epochs: what it learns of them holds less for others."
+        return f"{begin}; in each of the last {EPOCHS} epochs training was ahead: what it learns holds less for others."
     if not all(gap > chance for gap, chance in zip(gaps, beyond, strict=True)):
         return f"{begin}; over the last {EPOCHS} epochs neither stays ahead by more than chance."
     done = f" {joined(harder)} and" if harder else ""
     why = f"training images{done} are judged while the weights still change, validation images only after the epoch"
-    return f"{begin}, fewer in each of the last {EPOCHS} epochs. A likely reason: {why}, as they are."
+    return f"{begin}; in each of the last {EPOCHS} epochs training was behind. A likely reason: {why}, as they are."
 
 
 def best_run(tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = ()) -> str | None:
@@ -86,11 +86,11 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     who = f"{first} is right most often, on" if len(alike) == 1 else f"{joined(alike)} are right most often, each on"
     better = [name for name, _ in others if name in apart]
     equal = [name for name, _ in others if name not in apart]
-    whole = "the other model" if len(others) == 1 else f"all {len(others)} others"
+    whole = others[0][0] if len(others) == 1 else f"all {len(others)} others"
     if not equal:
         test = f"finds {first} better than {whole}"
     elif not better:
-        test = f"finds no significant difference from {'the other model' if len(others) == 1 else 'any other'}"
+        test = f"finds no significant difference from {whole if len(others) == 1 else 'any other'}"
     else:
         test = f"finds {first} better than {joined(better)}, but not than {joined(equal)}"
     return f"{who} {share}; the paired test {test}."

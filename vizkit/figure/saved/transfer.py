@@ -20,7 +20,7 @@ Place = tuple[int, int]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
 MOST = 5  # candidates
-BAR = 0.25  # of the width: more is seen of what stands right of it
+BAR = 0.25  # of the width, at most: more is seen of what stands right of it
 SPAN = 0.6  # of relevance, from the first colour to the last
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0
 INKS = ("#000000", 3.0), (LINE, 1.6)
@@ -32,7 +32,8 @@ NO_PICTURE, NO_RELEVANCE = np.zeros((0, 0, 3), np.uint8), np.zeros((0, 0), np.fl
 @dataclass(frozen=True, eq=False)
 class Transfer:
     """`small`: what the network gets. `left` and `right`: of the bar, by their `titles`; they show a part of what is
-    enlarged, from the place `first` on. `truth` and `reference`: empty where there is none. `at`: the chosen place of
+    enlarged, from the place `first` on. `without`: the same without the reference. It, `truth` and `reference` are
+    empty where there is none. `at`: the chosen place of
     `small`, `taken`: that of the reference whose texture it takes, `relevance` that of all its places. `over`: what is
     laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {row}, {column}, {of_row},
     {of_column}, {relevance} and {gate}."""
@@ -43,6 +44,7 @@ class Transfer:
     titles: tuple[str, str]
     at: Place
     first: Place = (0, 0)
+    without: RGB = field(default_factory=lambda: NO_PICTURE)
     truth: RGB = field(default_factory=lambda: NO_PICTURE)
     reference: RGB = field(default_factory=lambda: NO_PICTURE)
     taken: Place = (0, 0)
@@ -56,7 +58,7 @@ class Transfer:
     def pack(self) -> dict[str, Any]:
         """For a browser, with the relevance for the chosen place alone."""
         shown = {"small": data_url(self.small, SHRUNK_PX)}
-        for name, rgb in (("beside", self.left), ("own", self.right), ("truth", self.truth)):
+        for name, rgb in (("beside", self.left), ("own", self.right), ("without", self.without), ("truth", self.truth)):
             shown[name] = data_url(rgb, FULL_SIZE_PX, FULL_SIZE_PX) if rgb.size else ""
         over = None if self.over is None else text64((self.over / self.over_top * 255).round().astype(np.uint8))
         return shown | {
@@ -82,6 +84,11 @@ class Transfer:
     def here(self) -> Place:
         """The chosen place in the part that is shown."""
         return self.at[0] - self.first[0], self.at[1] - self.first[1]
+
+    @property
+    def bar(self) -> float:
+        """Left of the frame of the chosen place, which is then seen as the result is."""
+        return min(BAR, max(0.0, CELL * (self.here[1] - 1) / self.right.shape[1]))
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -114,7 +121,7 @@ class Transfer:
         right = self.right
         if self.over is not None:
             right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
-        own, reference = halves(self.left, right, BAR), self.reference
+        own, reference = halves(self.left, right, self.bar), self.reference
         if reference.size:
             scale = between(*self.ends)
             reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
@@ -131,7 +138,7 @@ class Transfer:
             marks += [placed[title], Words(title, x, SIZE, SIZE)]
             x += room + GAP
         shown = placed[""]
-        edge = shown.x + BAR * shown.width
+        edge = shown.x + self.bar * shown.width
         left, right_edge = fitting(self.titles[0], SIZE, 0.5 * shown.width), shown.x + shown.width
         marks.append(Words(left, shown.x, SIZE, SIZE))
         network = fitting(self.titles[1], SIZE, side - font(SIZE).getlength(left) - 6)
@@ -158,7 +165,12 @@ class Transfer:
 
     def _patches(self, y: float) -> list[Mark]:
         """What the chosen place is in each picture, and the candidates of the reference."""
-        own = [(self.titles[0], self.left), ("result", self.right), ("true", self.truth)]
+        own = [
+            (self.titles[0], self.left),
+            ("result", self.right),
+            ("no reference", self.without),
+            ("true", self.truth),
+        ]
         drawn = [(words, patch(rgb, self.here)) for words, rgb in own if rgb.size]
         apart = len(drawn)
         if self.reference.size:

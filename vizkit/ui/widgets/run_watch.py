@@ -111,7 +111,8 @@ def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int, own: bo
     say(run, before)
     run_curves.of_run(run, [], axes, epoch)
     boxes(run, {}, before, "done", result if epoch == len(metrics) else {})
-    run_samples.show(run, "of the finished model")
+    if epoch == len(metrics):  # before the end its answers are not known
+        run_samples.show(run, "of the finished model")
     if run.has_model and run.learns_pictures and name != bundled.RECORDED:
         with st.container(horizontal=True):
             look_buttons(f"run:{run.name}" if own else name, run)

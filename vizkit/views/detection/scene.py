@@ -120,7 +120,8 @@ class Given:
             "" if fits else " · again" if double else "" if things is None else " · too many"
             for fits, double in zip(right.tolist(), again.tolist(), strict=True)
         ]
-        names, scores = self.names(said.labels), map(in_percent, said.scores.tolist())
+        unsure = "?" if things is None and self.key[0] == f"bundled:{BUNDLED}" else ""  # it knows drawn insects alone
+        names, scores = [f"{name}{unsure}" for name in self.names(said.labels)], map(in_percent, said.scores.tolist())
         words = (f"{name} {score}{note}" for name, score, note in zip(names, scores, wrong, strict=True))
         tints = class_colours(said.labels.tolist(), len(self.model.labels))
         if things is not None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed, worst_calibrated
-from vizkit.analysis.remarks.remark import joined
+from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.charts import bars
@@ -40,6 +40,18 @@ def finding(found: Outcome, chosen: Sequence[str]) -> str:
     ece = {row.name: row.measures.ece for row in found.models}
     said = leader(right, len(found.rows), {b for a, b in apart if a == first})
     return " ".join(filter(None, (said, worst_calibrated(first, ece))))
+
+
+def nearest(found: Outcome) -> Iterator[Block]:
+    """The numbers of the paired test of the two that are right most often."""
+    first = sorted(found.models, key=lambda row: -row.measures.accuracy.value)[:2]
+    for pair in found.pairs:
+        if {pair.a, pair.b} == {row.name for row in first}:
+            holm = f" after Holm for {pair.pairs} pairs" if pair.pairs > 1 else ""
+            yield Line(
+                f"{pair.a} alone is right on {counted(pair.only_a, 'image')}, {pair.b} alone on {pair.only_b:,}: "
+                f"{pair.chance}{holm}, McNemar's exact test."
+            )
 
 
 def accuracies(found: Outcome) -> Iterator[Block]:
@@ -180,15 +192,18 @@ def by_class(found: Outcome, model: int) -> Iterator[Block]:
 
 def calibration(found: Outcome) -> Iterator[Block]:
     yield Line("On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident.")
-    charts = []
-    for index, row in enumerate(found.models):
-        parts = zip(*((b.low, b.confidence, b.accuracy, b.images) for b in row.measures.bins), strict=True)
-        lows, confidence, accuracy, images = map(list, parts)
-        figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[index % len(CLASSES)], row.name)
-        said = f"{row.name} · ECE {row.measures.ece:.3f}"
-        charts.append(Chart(figure, f"Reliability of {said}", said, hint="Pale bars have few images."))
+    charts = [calibration_of(found, model) for model in range(len(found.models))]
     for start in range(0, len(charts), 3):
         yield side_by_side(*charts[start : start + 3])
+
+
+def calibration_of(found: Outcome, model: int) -> Chart:
+    row = found.models[model]
+    parts = zip(*((b.low, b.confidence, b.accuracy, b.images) for b in row.measures.bins), strict=True)
+    lows, confidence, accuracy, images = map(list, parts)
+    figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[model % len(CLASSES)], row.name)
+    said = f"{row.name} · ECE {row.measures.ece:.3f}"
+    return Chart(figure, f"Reliability of {said}", said, hint="Pale bars have few images.")
 
 
 def made(found: Any, rows: Iterable[str]) -> Iterator[Block]:

@@ -38,10 +38,12 @@ from vizkit.views.evaluate.measured import (
     accuracies,
     by_class,
     calibration,
+    calibration_of,
     ends,
     finding,
     made,
     matrix,
+    nearest,
     pairs,
     row_of,
     smaller,
@@ -167,6 +169,7 @@ class Results(View):
         names = [row.name for row in found.models]
         model = next(names.index(name) for name in (self.model, *models([of], self)) if name in names)
         yield Said(finding(found, of.chosen))
+        yield from nearest(found)
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
             yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
@@ -176,7 +179,7 @@ class Results(View):
             each = "it was" if len(others) == 1 else "they were"
             yield Line(f"Not here, as {each} not tested on these images: {joined(others)}.")
         yield side_by_side(
-            (*accuracies(found), *matrix(found, model, ("label", "answer"))),
+            (*accuracies(found), *matrix(found, model, ("label", "answer")), calibration_of(found, model)),
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )

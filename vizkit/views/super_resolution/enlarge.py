@@ -13,7 +13,7 @@ from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
 from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
-from vizkit.figure.saved.transfer import Transfer
+from vizkit.figure.saved.transfer import NO_PICTURE, Transfer
 from vizkit.image import digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Later, Metrics, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query, switch
@@ -63,7 +63,7 @@ ALT = (
 )
 SAYS = {
     ONE: "Row {row}, column {column} is given texture from row {of_row}, column {of_column} of the reference: "
-    "relevance {relevance}; the network lets at most {gate} of it through, and adds it to what the pixels alone give.",
+    "relevance {relevance}; the network lets at most {gate} of it through. Whether that is detail, result beside true shows.",
     MIXTURE: "Row {row}, column {column} is most like row {of_row}, column {of_column} of the reference, relevance "
     "{relevance}, but takes a mixture of all places; the network lets at most {gate} of it through.",
 }
@@ -227,7 +227,9 @@ class Enlarge(View):
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
-            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted))
+            same = "The reference is the same image, moved: it has the answer. "
+            said = same if self.reference == "same" else ""
+            yield Said(said + of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted))
             yield canvas
             ways = {"With the reference": way, "Without": plain, "Bicubic": bicubic}
             yield Metrics(tuple((name, f"{each.psnr:.2f} dB", f"SSIM {each.ssim:.3f}") for name, each in ways.items()))
@@ -260,6 +262,7 @@ class Enlarge(View):
             small=made.pair.small,
             left={"bicubic": seen.bicubic, "without reference": made.without, TRUTH: truth}[self.beside],
             right=own,
+            without=NO_PICTURE if self.beside == WAYS[1] else made.without,
             truth=truth,
             titles=("true" if self.beside == TRUTH else self.beside, network),
             at=at,

@@ -17,7 +17,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const every = data.place.length > 1
   if (isNews(state, 'at', [data.at, data.size]) || !every) state.at = data.at
   const images = state.images = {}
-  for (const name of ['small', 'beside', 'own', 'reference', 'truth']) {
+  for (const name of ['small', 'beside', 'own', 'without', 'reference', 'truth']) {
     if (!data[name]) continue
     images[name] = new Image()
     images[name].onload = () => draw()
@@ -44,7 +44,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const reference = images.reference && fitted(x, y, widest, keyRows, keyColumns)
     return { small, own, truth, reference, height: Math.max(...[small, own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
-  const shareOfBar = () => state.bar ?? .25
+  const shareOfBar = () => state.bar ?? clamp((here()[1] - 1) / columns, 0, .25)  // the chosen place is seen as the result is
   const best = () => {
     const values = row(), taken = data.place[asked()]
     const order = [...values.keys()].sort((a, b) => (b === taken) - (a === taken) || values[b] - values[a]), chosen = []
@@ -142,7 +142,7 @@ export default function ({ data, parentElement, setStateValue }) {
       return box
     }
     const [y, x] = here()
-    const own = [[images.beside, data.titles[0]], [images.own, 'result'], ...images.truth ? [[images.truth, 'true']] : []]
+    const own = [[images.beside, data.titles[0]], [images.own, 'result'], ...images.without ? [[images.without, 'no reference']] : [], ...images.truth ? [[images.truth, 'true']] : []]
     patches.replaceChildren(...own.map(([image, title], i) => cut(image, { y, x }, title, chosen.length && i === own.length - 1 ? 'own' : '')),
       ...chosen.map((place, i) => cut(images.reference, place, number(place.value, 2), i ? '' : 'best')))
   }
