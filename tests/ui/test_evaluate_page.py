@@ -84,7 +84,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert table["Parameters, M"].tolist() == [0.68, 0.53, 0.18]
     assert (table["Accuracy, %"] > 90).all()
     assert "right most often" in texts(test)
-    assert len(test.get("plotly_chart")) == 2  # wrong answers and a matrix
+    assert len(test.get("plotly_chart")) == 3  # wrong answers, a matrix and calibration
     assert "60 of 60 images" in texts(test)
     browser = sent_to(test, "vizkit_evaluated")[0]
     assert len(browser["tiles"]) == 12

@@ -63,7 +63,8 @@ ALT = (
 )
 SAYS = {
     ONE: "Row {row}, column {column} is given texture from row {of_row}, column {of_column} of the reference: "
-    "relevance {relevance}; the network lets at most {gate} of it through. Whether that is detail, result beside true shows.",
+    "relevance {relevance}; the network lets at most {gate} of it through. Whether that is detail, the result "
+    "beside the true image shows.",
     MIXTURE: "Row {row}, column {column} is most like row {of_row}, column {of_column} of the reference, relevance "
     "{relevance}, but takes a mixture of all places; the network lets at most {gate} of it through.",
 }
