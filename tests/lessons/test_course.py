@@ -61,12 +61,17 @@ def right_guess(question: lesson.Question, of: Subject) -> Any:
     return sorted(range(len(values)), key=lambda at: -values[at])
 
 
+def of_runs(file: Path) -> bool:
+    """About a run and not about the model at hand: `test_learning` exchanges its run."""
+    return file.stem == "10_did_my_attention_learn"
+
+
 def questions() -> list[Any]:
     return [
         pytest.param(file, number, id=f"{file.stem}-{number}")
         for file in FILES
         for number, step in enumerate(read(file).steps, 1)
-        if step.question
+        if step.question and not of_runs(file)
     ]
 
 
