@@ -149,7 +149,8 @@ def test_every_word_is_in_use() -> None:
     for file in FILES:
         for step in read(file).steps:
             written = [expression for _, text in step.texts for expression, _ in text.values]
-            for expression in [*written, *(step.question.expressions if step.question else ())]:
+            looked = step.look.measured.values() if step.look else ()
+            for expression in [*written, *looked, *(step.question.expressions if step.question else ())]:
                 calls = (node for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
                 used |= {ast.unparse(call.func) for call in calls}
     assert set(VOCABULARY) == used

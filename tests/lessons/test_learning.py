@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 
 import vizkit
 from tests.lessons.plain import Plain, Words
+from vizkit.analysis.trust.truth_score import seen_mask
 from vizkit.datasets import samples
 from vizkit.datasets.balance import balanced_rows
 from vizkit.datasets.opening import open_set
@@ -69,7 +70,7 @@ def on_object(step: int) -> tuple[float, float]:
     for rgb, target in whole.take(balanced_rows(whole.targets, 60)):
         words = Words(Subject(lambda: loaded, rgb))
         heat = words.relevance(cls=loaded.labels[target])
-        ink = torch.from_numpy(rgb.mean(-1) > 127).float()
+        ink = torch.tensor(seen_mask(rgb.mean(-1) > 127, loaded.preprocessing)).float()  # cut as the pixels are
         covered = F.avg_pool2d(ink[None], words.plain()[0].patch)[0]
         shares.append(float((heat * covered).sum() / heat.sum()))
         areas.append(float(ink.mean()))
