@@ -35,6 +35,7 @@ class LossLandscape(View):
         "Plane", PLANES, "Two random directions, or the two in which the run's checkpoints spread most.", key="plane"
     )
 
+    overlays = False
     how = How(
         "The weights of the last checkpoint are moved along two directions, and the same test images, which the run "
         "never learned from, are asked at each place; the checkpoint is at 0, 0. In a random direction each filter is "
