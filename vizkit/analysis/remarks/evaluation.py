@@ -12,6 +12,7 @@ from vizkit.percent import in_percent
 MOST_TIED = 3  # mistakes of one number that are named
 EPOCHS = 3  # in which one accuracy has to be ahead
 SETTINGS = 3  # that are named
+CLEARLY = 0.1  # a share beyond that of chance
 
 
 def most_frequent_mistake(
@@ -94,6 +95,42 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     else:
         test = f"finds {first} better than {joined(better)}, but not than {joined(equal)}"
     return f"{who} {share}; the paired test {test}."
+
+
+def around(
+    loss: Float[np.ndarray, "row column"],
+    x: Float[np.ndarray, " column"],
+    y: Float[np.ndarray, " row"],
+    images: int,
+) -> str:
+    """Of the loss in nats on a plane whose axes are in filter norms, with the checkpoint at 0: what it is there, one
+    filter norm away along either axis, and whether it is lower anywhere."""
+    row, column = np.flatnonzero(y == 0).item(), np.flatnonzero(x == 0).item()
+    centre = float(loss[row, column])
+    away = np.concatenate([loss[row, np.isclose(np.abs(x), 1)], loss[np.isclose(np.abs(y), 1), column]])
+    said = f"The loss of {images} test images is {centre:.3g} at the checkpoint and {away.min():.3g} to "
+    said += f"{away.max():.3g} nats at a distance of one filter norm; "
+    if loss.min() == centre:
+        return f"{said}nowhere on this plane is it lower than at the checkpoint."
+    return f"{said}the lowest on this plane is {loss.min():.3g}."
+
+
+def on_the_path(
+    checkpoints: int,
+    centre: float,
+    lowest: float,
+    shares: Float[np.ndarray, " component"],
+    walk: Float[np.ndarray, " component"],
+) -> str:
+    """Of a run's checkpoints: what part of their spread the first component explains, and how much it would of a random
+    walk, on a plane on which the loss is `centre` nats at the last one and `lowest` at least."""
+    there = "nowhere lower on this plane" if lowest == centre else f"at least {lowest:.3g} on this plane"
+    said = f"The loss is {centre:.3g} nats at the checkpoint, {there}. The first component explains "
+    said += f"{percent(shares[0])} of how {checkpoints} checkpoints spread; of a random walk with steps as long as "
+    said += f"theirs, in random directions, it would explain {percent(walk[0])}"
+    if shares[0] - walk[0] > CLEARLY:
+        return f"{said}: this path is straighter than chance alone."
+    return f"{said}: so the shape of the path proves little."
 
 
 def worst_calibrated(first: str, ece: Mapping[str, float]) -> str | None:

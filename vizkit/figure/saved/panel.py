@@ -35,7 +35,8 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """Lines or a heat map (`cells`, row 0 on top, coloured from `low` up to `limit`, the largest where that is 0). `x`
+    """Lines or a heat map (`cells`, row 0 on top, coloured from `low` up to `limit`, the largest where that is 0, with
+    lines over it, in cells from the middle of the first). `x`
     and `y`: what the axes are; `log`: y is logarithmic, `log_x`: x. `span_y`: its ends, powers of ten then. `boxes`:
     frames (x0, y0, x1, y1) on the axes, rules where x0 = x1. `rows` and `columns`: names of the cells; `digits` after
     the point are written in cells that have room. Cells of a single row are drawn as a strip. `bars`: lines are kinds
@@ -71,14 +72,20 @@ def panel_of(figure: "go.Figure") -> Panel:
         (float(box.x0), float(box.y0), float(box.x1), float(box.y1)) for box in layout.shapes if box.x0 is not None
     )
     if drawn and drawn[0].type == "heatmap":
-        equal, columns = (drawn[0].meta or {}).get("equal"), drawn[0].x
+        equal, columns, lines = (drawn[0].meta or {}).get("equal"), drawn[0].x, ()
         cells = np.asarray(drawn[0].z if equal is None else drawn[0].customdata, float)
         if columns is not None and not isinstance(columns[0], str):
             x = f"{x}, from {columns[0]:.3g} to {columns[-1]:.3g}"
+        rows = drawn[0].y
+        if rows is not None and not isinstance(rows[0], str):
+            y = f"{y}, from {rows[0]:.3g} to {rows[-1]:.3g}"
+            over = [each for each in drawn[1:] if each.type == "scatter" and len(each.x)]
+            lines = tuple(Line("", _among(each.x, columns), _among(each.y, rows), _colour(each, 0)) for each in over)
         return Panel(
             title,
             x,
             y,
+            lines,
             cells=tuple(map(_few, cells)),
             limit=float(drawn[0].zmax or 0),
             signed=drawn[0].zmin is not None and drawn[0].zmin == -drawn[0].zmax,
@@ -167,6 +174,11 @@ def _names(words: Any) -> tuple[str, ...]:
     if words is None or not len(words) or not isinstance(words[0], str):
         return ()
     return tuple(unescape(str(word)) for word in words)
+
+
+def _among(values: Any, places: Any) -> Numbers:
+    """Where values lie on an axis of cells: in cells from the middle of the first one."""
+    return _few((np.asarray(values, float) - places[0]) / (places[1] - places[0]))
 
 
 def _colour(line: Any, index: int) -> int:

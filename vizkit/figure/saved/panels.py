@@ -128,6 +128,10 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
         for x0, y0, x1, y1 in panel.boxes
         if x0 < x1 and y0 < y1
     ]
+    for line in panel.lines:
+        places = np.array([line.x, line.y], float).T
+        inside = (np.array([left, y]) + (places + 0.5) * [across, down]).tolist()
+        marks.append(Stroke(tuple((right, below) for right, below in inside), INKS[line.colour], 1.6))
     if not single:
         marks += [
             Words(fitting(name, SMALL, ROWS - 4), left - 4, y + (at + 0.5) * down + SMALL / 3, SMALL, INK, "end")

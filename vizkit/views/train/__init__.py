@@ -21,4 +21,12 @@ VIEWS = (
         reads="nothing",
         name="inside",
     ),
+    Entry(
+        "Landscape",
+        "The loss around a run's last checkpoint, and the path there.",
+        "train.landscape:LossLandscape",
+        "",
+        reads="nothing",
+        name="landscape",
+    ),
 )

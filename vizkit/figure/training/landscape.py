@@ -1,0 +1,34 @@
+"""The loss on a plane of weights, as a map, with the path of a run on it."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float
+
+from vizkit.figure.charts import heat_map, line
+from vizkit.figure.palette import CLASSES
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+HEIGHT = 460
+
+
+def surface(
+    loss: Float[np.ndarray, "row column"],
+    x: Float[np.ndarray, " column"],
+    y: Float[np.ndarray, " row"],
+    words: tuple[str, str],
+    path: Float[np.ndarray, "step 2"],
+    steps: Sequence[int],
+) -> "go.Figure":
+    """`words`: what the axes are. `path`: the place of each of the `steps`, (x, y); the last one is at 0."""
+    figure = heat_map(loss[::-1], *words, square=False, height=HEIGHT, quantity="loss (nats)")
+    hover = "%{x:.3g}, %{y:.3g}: loss %{z:.3g} nats<extra></extra>"
+    figure.update_traces(x=x.tolist(), y=y[::-1].tolist(), hovertemplate=hover)
+    told = [f"step {step:,}" for step in steps]
+    dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": CLASSES[1]}, "showlegend": False}
+    dots |= {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
+    figure.add_trace(line(path[:, 0], path[:, 1], "path", CLASSES[1], 2, **dots))
+    return figure.update_yaxes(autorange=True)
