@@ -86,19 +86,19 @@ class Outcome:
     def beside(self, other: "Outcome") -> "Outcome":
         """With the models of another outcome too, each tested against all; as it is where that is of other images."""
         here = {row.weights for row in self.models}
-        new = [place for place, row in enumerate(other.models) if row.weights not in here]
+        new = other.among([place for place, row in enumerate(other.models) if row.weights not in here])
         alike = (self.digest, self.labels) == (other.digest, other.labels) and np.array_equal(self.rows, other.rows)
-        if not new or not alike:
+        if not new.models or not alike:
             return self
-        names = titles([row.name for row in (*self.models, *(other.models[place] for place in new))])
-        added = zip(names[len(self.models) :], (other.models[place] for place in new), strict=True)
-        judged = *self.judged, *(other.judged[place] for place in new)
+        names = titles([row.name for row in (*self.models, *new.models)])
+        added = zip(names[len(self.models) :], new.models, strict=True)
+        judged = *self.judged, *new.judged
         right = {name: each.right for name, each in zip(names, judged, strict=True)}
         return replace(
             self,
             models=(*self.models, *(replace(row, name=name) for name, row in added)),
             pairs=compare(right, known=self.pairs),
-            classes=(*self.classes, *(other.classes[place] for place in new)),
+            classes=(*self.classes, *new.classes),
             judged=judged,
         )
 
@@ -126,40 +126,32 @@ def evaluate_all(
     """
     from vizkit.evaluation.answers import Answers, evaluate
 
-    names, refused = titles([each.name for each in models]), []
-    able: dict[int, Any] = {}
-    for number, loaded in enumerate(models):  # said before the work, not after it
+    refused, able = list[str](), []
+    evaluated: dict[str, tuple[Loaded, Answers]] = {}
+    for number, (name, loaded) in enumerate(zip(titles([each.name for each in models]), models, strict=True)):
         try:
-            able[number] = known(names[number], loaded.labels, images, loaded.head)
+            known(name, loaded.labels, images, loaded.head)  # said before the work, not after it
+            able.append((number, name, loaded))
         except EvaluationError as error:
             refused.append(str(error))
-    answers_of: dict[int, Answers] = {}
+    for one in able:
+        number, name, loaded = one
 
-    def joined() -> Outcome:
-        return _joined({names[n]: (models[n], answers) for n, answers in answers_of.items()}, images, opened, refused)
+        def done(pictures: int, of: int | None, per_s: float, number: int = number, name: str = name) -> None:
+            tell(number, name, pictures, of or pictures, per_s)
 
-    for number in able:
-        name = names[number]
         try:
-            answers = evaluate(
-                models[number],
-                images,
-                workers=workers,
-                tell=lambda done, total, per_s, number=number, name=name: tell(
-                    number, name, done, total or done, per_s
-                ),
-                stopping=stopping,
-            )
+            answers = evaluate(loaded, images, workers=workers, tell=done, stopping=stopping)
         except EvaluationError as error:
             refused.append(str(error))
             continue
-        answers_of[number] = answers
-        if so_far is not None and number != max(able):
+        evaluated[name] = loaded, answers
+        if so_far is not None and one != able[-1]:
             with suppress(EvaluationError):
-                so_far(joined())
-    if not answers_of:
+                so_far(_joined(evaluated, images, opened, refused))
+    if not evaluated:
         raise EvaluationError(refused[0])
-    return joined()
+    return _joined(evaluated, images, opened, refused)
 
 
 def titles(names: Sequence[str]) -> list[str]:
@@ -215,7 +207,7 @@ def _joined(
         notes.append(f"All models are judged on the {len(rows):,} images whose label every one of them knows.")
     broken = {where: why for answer in answers for where, why in answer.broken.items()}
     if broken:
-        few = " ".join(f"{why}" for why in list(broken.values())[:3])
+        few = " ".join([*broken.values()][:3])
         notes.append(f"{counted(len(broken), 'broken file')} left out: {few}")
     return Outcome(
         dict(opened),

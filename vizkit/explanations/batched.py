@@ -5,6 +5,8 @@ Methods that run the model again, such as occlusion, take the pictures one by on
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -17,7 +19,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.attribution.rollout import rollout_masses, shares
 from vizkit.analysis.attribution.subject import Subject
 from vizkit.models import Keep, Loaded
-from vizkit.models.many import Batch, Many
+from vizkit.models.many import Many
 from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.models.recording.forward import Targets
 from vizkit.traces import NotApplicable, Trace, refusals
@@ -54,7 +56,8 @@ class Explainer:
         needs = {METHODS[method].needs for method in methods}
         self.gradients = "target" in needs
         keep = None if self.gradients else Keep(heads="mean")
-        self.many, self.rival = Many(loaded, keep, bool(layer)), Many(loaded, keep, bool(layer))
+        self.many = Many(loaded, keep, bool(layer))
+        self.rival = None if against is None or not self.gradients else Many(loaded, keep, bool(layer))
         self.like: dict[str, Explanation] = {}
         self.without: dict[str, str] = {}
         trace, rival = self._first(first)
@@ -75,10 +78,10 @@ class Explainer:
         trace = self.many.begin(pixels, own)
         if trace.check.refused:
             raise NotApplicable(trace.check.refused)
-        other = self.against
-        if other is None or not self.gradients:
-            return trace, None
-        return trace, self.rival.begin(pixels, lambda logits: [other])
+        return trace, self.rival and self.rival.begin(pixels, self._against)
+
+    def _against(self, logits: Tensor) -> list[Any]:
+        return [self.against] * len(logits)
 
     def _subject(self, pixels: Pixels, target: int) -> Subject:
         loaded = self.loaded
@@ -101,19 +104,16 @@ class Explainer:
 
         batch = self.many.traces(pixels, chosen if self.gradients else None)
         goals = found if self.gradients else targets(batch.logits)
-        other = self.against
-        signed = other is not None and self.gradients
-        rival = self.rival.traces(pixels, lambda logits: [other] * len(logits)) if signed else None  # pyright: ignore[reportReturnType, reportArgumentType]
+        others = [self.rival.traces(pixels, self._against)] if self.rival else []
         heats, reasons, special = {}, {}, {}
         for method in self.like:
             if method == "rollout":
                 (heats[method], masses), reasons[method] = batch.each(self._rolled)
                 special = dict(zip(self.special, masses.cpu().T, strict=True))
-                continue
-            if METHODS[method].needs == "model":
+            elif METHODS[method].needs == "model":
                 heats[method], reasons[method] = self._singly(method, batch.like, pixels, goals)
             else:
-                heats[method], reasons[method] = self._together(method, batch, [rival] if rival else [])
+                heats[method], reasons[method] = batch.each(partial(self._heat, method), *others)
         on_cpu = {method: heat.cpu() for method, heat in heats.items()}
         return Explained(batch.logits, goals, on_cpu, reasons, special, batch.proof_error, batch.allowed)
 
@@ -123,17 +123,14 @@ class Explainer:
         taken = rolled.mass.rows[0, : len(rolled.tokens.special)]
         return checked(shares(rolled.grid), METHODS["rollout"].title), taken
 
-    def _together(self, method: str, batch: Batch, rivals: list[Batch]) -> tuple[Tensor, list[str | None]]:
-        def heat(own: Trace, other: Trace | None = None) -> Tensor:
-            return self._explained(method, own, other, None).heat
-
-        return batch.each(heat, *rivals)
+    def _heat(self, method: str, trace: Trace, rival: Trace | None = None, subject: Subject | None = None) -> Tensor:
+        return self._explained(method, trace, rival, subject).heat
 
     def _singly(self, method: str, like: Trace, pixels: Pixels, goals: list[int]) -> tuple[Tensor, list[str | None]]:
         heats, reasons = [], []
         for one, target in zip(pixels, goals, strict=True):
             try:
-                heats.append(self._explained(method, like, None, self._subject(one[None], target)).heat)
+                heats.append(self._heat(method, like, None, self._subject(one[None], target)))
                 reasons.append(None)
             except NotApplicable as reason:
                 heats.append(torch.zeros_like(self.like[method].heat))

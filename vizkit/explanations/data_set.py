@@ -19,6 +19,7 @@ from vizkit.analysis.data_set import picture
 from vizkit.explanations.job import Columns, Seen
 from vizkit.explanations.passes import NUMBERS, Maps, lists
 from vizkit.explanations.reading import Pixels
+from vizkit.explanations.table import fixed
 from vizkit.models import Loaded
 from vizkit.models.probes.multiply_adds import copy_with
 from vizkit.traces import NotApplicable
@@ -58,7 +59,7 @@ class Overview(Maps):
         thumbnail = pyarrow.list_(pyarrow.uint8(), SIDE * SIDE * 3)
         own = {"logits": NUMBERS, "features": NUMBERS, "entropy": pyarrow.float32(), "thumbnail": thumbnail}
         own |= {"scores": pyarrow.list_(pyarrow.float32(), 3), "hash": pyarrow.uint64()}
-        self.fields = [*self.fields, *(pyarrow.field(name, kind) for name, kind in own.items())]
+        self.fields = [*self.fields, *pyarrow.schema(own)]
 
     def _classifier(self) -> nn.Module | None:
         """The linear layer, or convolution of single places, whose output for a picture of chance are the logits."""
@@ -100,8 +101,8 @@ class Overview(Maps):
             "logits": lists(found.logits),
             "features": lists(features),
             "entropy": pyarrow.array(entropy, pyarrow.float32(), mask=np.array(missing)),
-            "thumbnail": _fixed(small),
-            "scores": _fixed(scores),
+            "thumbnail": fixed(small),
+            "scores": fixed(scores),
             "hash": pyarrow.array(picture.hashes(shown)),
         }
 
@@ -117,8 +118,3 @@ def evenness(weights: Float[Tensor, "picture place"]) -> Float[Tensor, " picture
     """The entropy of each row, divided by its sum, over that of equal weights: 0 where one place has all, to 1."""
     shares = weights.float() / weights.float().sum(1, keepdim=True)
     return -torch.special.xlogy(shares, shares).sum(1) / math.log(max(2, shares.shape[1]))
-
-
-def _fixed(rows: np.ndarray) -> pyarrow.Array:
-    flat = pyarrow.array(rows.reshape(-1))
-    return pyarrow.FixedSizeListArray.from_arrays(flat, len(flat) // len(rows))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import compress, groupby, islice
+from timeit import timeit
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -190,21 +191,20 @@ class _Computing:
         pixels = pixels_on(self.loaded.device, stored_input, self.loaded.preprocessing)
         seen = Seen(pixels, [*compress(reading.labels, good)], [*compress(reading.keys, good)])
         self.batches += 1
-        if self.bare and self.batches == 2 and len(pixels):
-            speed.forward_per_s = len(pixels) / max(1e-9, self._seconds(self.bare, pixels))
+        bare = self.bare
+        if bare and self.batches == 2 and len(pixels):
+            speed.forward_per_s = len(pixels) / max(1e-9, timeit(lambda: bare(pixels).cpu(), number=1))
         columns = self._of(seen) if len(pixels) else {}
         places = np.cumsum(good) - 1
         taken = pyarrow.array(places, pyarrow.int64(), mask=~np.array(good, bool))
         empty = {each.name: pyarrow.nulls(0, each.type) for each in self.made_by.fields}
         own = [(empty | columns)[each.name].take(taken) for each in self.made_by.fields]
-        sizes = np.array([size or (0, 0) for size in reading.sizes_hw], np.int32).reshape(-1, 2)
-        unknown = np.array([size is None for size in reading.sizes_hw], bool)
         picture = (
             reading.keys,
             reading.sha256,
             reading.labels,
-            pyarrow.array(sizes[:, 1], mask=unknown),
-            pyarrow.array(sizes[:, 0], mask=unknown),
+            [size and size[1] for size in reading.sizes_hw],
+            [size and size[0] for size in reading.sizes_hw],
             [error or None for error in reading.errors],
         )
         return [*(pyarrow.array(each, one.type) for each, one in zip(picture, PICTURE, strict=True)), *own]
@@ -223,10 +223,3 @@ class _Computing:
             if pieces and self.most and self.loaded.device.type == "cuda":
                 torch.cuda.empty_cache()
         return {name: pyarrow.concat_arrays([piece[name] for piece in pieces]) for name in pieces[0]}
-
-    @staticmethod
-    def _seconds(bare: Callable[[Pixels], Tensor], pixels: Pixels) -> float:
-        began = time.perf_counter()
-        with torch.no_grad():
-            bare(pixels).cpu()
-        return time.perf_counter() - began

@@ -66,11 +66,14 @@ def encoded(method: str, maps: Maps, kind: Kind) -> dict[str, pyarrow.Array]:
     span = np.where(high > low, high - low, 1)[:, None]
     shares = np.where(missing[:, None], 0, (flat - low[:, None]) / span)
     values = np.rint(shares * 255).astype(np.uint8) if kind == "uint8" else shares.astype(np.float16)
-    lists = pyarrow.FixedSizeListArray.from_arrays(
-        pyarrow.array(values.ravel()), flat.shape[1], mask=pyarrow.array(missing)
-    )
+    lists = fixed(values, pyarrow.array(missing))
     ends = (pyarrow.array(end, pyarrow.float32(), mask=missing) for end in (low, high))
     return dict(zip((f"map_{method}", f"low_{method}", f"high_{method}"), (lists, *ends), strict=True))
+
+
+def fixed(rows: np.ndarray, missing: pyarrow.Array | None = None) -> pyarrow.FixedSizeListArray:
+    """A list for each row, all of one length."""
+    return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(rows.ravel()), rows[0].size, mask=missing)
 
 
 def decoded(table: pyarrow.Table, method: str) -> Maps:
@@ -162,26 +165,29 @@ def opened(folder: str | Path) -> Explanations:
 
 def difference(one: Explanations, other: Explanations, method: str) -> tuple[list[str], Maps]:
     """Maps of the first less those of the second, of the pictures that both have, in the order of the first."""
+    keys, mine, theirs = _both(one, other, method)
+    return keys, mine - theirs
+
+
+def _both(one: Explanations, other: Explanations, method: str) -> tuple[list[str], Maps, Maps]:
     (keys, mine), (others, theirs) = one.maps(method), other.maps(method)
     places = {key: row for row, key in enumerate(others)}
     both = [(row, places[key]) for row, key in enumerate(keys) if key in places]
     if both and mine.shape[1:] != theirs.shape[1:]:
         raise ValueError(f"The maps have {mine.shape[1:]} and {theirs.shape[1:]} places, so they have no difference.")
     rows, columns = np.array(both, np.int64).reshape(-1, 2).T
-    return [keys[row] for row in rows], mine[rows] - theirs[columns]
+    return [keys[row] for row in rows], mine[rows], theirs[columns]
 
 
 def alike(one: Explanations, other: Explanations, method: str) -> tuple[list[str], Float32[np.ndarray, " picture"]]:
     """Of the pictures that both have a map of: the rank correlation (Spearman) of the two, NaN where one is even."""
     from scipy.stats import rankdata
 
-    keys, apart = difference(one, other, method)
-    there = np.flatnonzero(np.isfinite(apart).all((1, 2)))
+    keys, *maps = _both(one, other, method)
+    there = np.flatnonzero(np.isfinite(maps).all((0, 2, 3)))
     if not len(there):
         return [], np.zeros(0, np.float32)
-    rows = dict(zip(*one.maps(method), strict=True))
-    mine = np.array([rows[keys[row]] for row in there]).reshape(len(there), -1)
-    ranks = [rankdata(maps, axis=1) for maps in (mine, mine - apart[there].reshape(mine.shape))]
+    ranks = [rankdata(each[there].reshape(len(there), -1), axis=1) for each in maps]
     first, second = (each - each.mean(1, keepdims=True) for each in ranks)
     with np.errstate(invalid="ignore"):
         shared = (first * second).sum(1) / np.sqrt((first**2).sum(1) * (second**2).sum(1))

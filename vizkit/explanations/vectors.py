@@ -17,7 +17,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.explanations.reading import Pixels
-from vizkit.explanations.table import PATCH_FEATURES, Explanations
+from vizkit.explanations.table import PATCH_FEATURES, Explanations, fixed
 from vizkit.from_json import read
 from vizkit.models import Loaded
 from vizkit.models.probes.block_outputs import blocks_of
@@ -61,7 +61,7 @@ class PatchVectors:
 
     def of(self, pixels: Pixels) -> pyarrow.Array:
         unit = F.normalize(self._placed(pixels).float(), dim=-1).half().cpu()
-        return pyarrow.FixedSizeListArray.from_arrays(pyarrow.array(unit.numpy().ravel()), unit[0].numel())
+        return fixed(unit.numpy())
 
 
 class Alike(NamedTuple):

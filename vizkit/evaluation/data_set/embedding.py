@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
-from vizkit.evaluation.data_set.record import MissingExtra, Recorded
+from vizkit.evaluation.data_set.record import MissingExtra, Recorded, directions
 from vizkit.traces import NotApplicable
 
 Space = Literal["features", "maps"]
@@ -76,8 +76,7 @@ def space(found: Recorded, of: Space) -> tuple[Int[np.ndarray, " placed"], Float
 
 
 def unit(features: Float[np.ndarray, "picture feature"]) -> Float32[np.ndarray, "picture feature"]:
-    lengths = np.linalg.norm(features, axis=1, keepdims=True)
-    return (features / np.maximum(lengths, 1e-12)).astype(np.float32)
+    return directions(features).astype(np.float32)
 
 
 def nearest(points: Float[np.ndarray, "picture dimension"], k: int) -> Int[np.ndarray, "picture k"]:

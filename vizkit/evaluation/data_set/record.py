@@ -114,17 +114,18 @@ class Recorded:
     @property
     def typical(self) -> Float[np.ndarray, " picture"]:
         """How like its features are to the mean of those of its label: their cosine."""
-        directions = _directions(self.features.astype(np.float64))
+        own = directions(self.features.astype(np.float64))
         labels, of_label = np.unique(self.target, return_inverse=True)
-        means = _directions(np.stack([directions[self.target == label].mean(0) for label in labels]))
-        return (directions * means[of_label]).sum(1)
+        means = directions(np.stack([own[self.target == label].mean(0) for label in labels]))
+        return (own * means[of_label]).sum(1)
 
     def picture(self, row: int) -> RGB:
         """Read again where it lies. Raises DatasetError."""
         return self.images[int(self.rows[row])][0]
 
 
-def _directions(vectors: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+def directions(vectors: Float[np.ndarray, "row feature"]) -> Float[np.ndarray, "row feature"]:
+    """Each divided by its length."""
     return vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
 
 

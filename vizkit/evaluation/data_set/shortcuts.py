@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
 from vizkit.evaluation.data_set.embedding import space
-from vizkit.evaluation.data_set.record import Recorded
+from vizkit.evaluation.data_set.record import Recorded, directions
 
 FEWEST = 10  # pictures of a label that are clustered
 MOST_OF_LABEL = 1000  # more are thinned out evenly: the work grows with their cube
@@ -105,8 +105,7 @@ def clustered(
     many = int(gaps.argmax()) + 1
     if many == 1:
         return np.zeros(len(points), np.int64), values
-    rows = vectors[:, :many]
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    rows = directions(vectors[:, :many])
     starts: Any = 10
     return KMeans(many, n_init=starts, random_state=seed).fit_predict(rows).astype(np.int64), values
 

@@ -19,7 +19,7 @@ from vizkit.evaluation.data_set.probing import OutOfSample, out_of_sample
 from vizkit.evaluation.data_set.record import MissingExtra, Recorded
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.writing import csv_rows
+from vizkit.writing import csv_lines
 
 KINDS = {
     "label": "Wrong label?",
@@ -126,12 +126,11 @@ def copies(
     grey = thumbnails.astype(np.float32) @ picture.GREY.numpy()
     flat = grey.reshape(len(grey), -1).std(1) < FLAT
     straight, mirrored = (_standard(each) for each in (grey, grey[:, :, ::-1]))
-    plain = np.empty(len(first))
-    turned = np.empty(len(first))
-    for at in range(0, len(first), AT_ONCE):
-        here = slice(at, at + AT_ONCE)
-        plain[here] = (straight[first[here]] * straight[second[here]]).mean(1)
-        turned[here] = (straight[first[here]] * mirrored[second[here]]).mean(1)
+    some = [slice(at, at + AT_ONCE) for at in range(0, len(first), AT_ONCE)]
+    plain, turned = (
+        np.concatenate([(straight[first[here]] * other[second[here]]).mean(1) for here in some]).astype(float)
+        for other in (straight, mirrored)
+    )
     alike = np.maximum(plain, turned)
     best = np.zeros(len(grey))
     np.maximum.at(best, np.concatenate([first, second]), np.tile(alike, 2))
@@ -229,4 +228,4 @@ def suspects_csv(
         )
         for one in every
     )
-    return csv_rows((dict(zip(COLUMNS, row, strict=True)) for row in rows), COLUMNS)
+    return csv_lines([COLUMNS, *rows])

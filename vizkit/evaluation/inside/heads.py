@@ -146,8 +146,7 @@ class Without(Answers):
             frozenset(heads[:count]) for heads in _orders(order, seed) for count in counts_of(len(order.names))
         ]
         integers = pyarrow.int32()
-        self.fields = [*(pyarrow.field(name, integers) for name in ("truth", "answer"))]
-        self.fields.append(pyarrow.field("without", pyarrow.list_(integers)))
+        self.fields = [*pyarrow.schema({"truth": integers, "answer": integers, "without": pyarrow.list_(integers)})]
 
     def of(self, seen: Seen) -> Columns:
         every = {heads: self._answers(seen, heads) for heads in {frozenset[int](), *self.steps}}
@@ -205,9 +204,9 @@ def _orders(order: HeadImportance, seed: int) -> list[list[int]]:
 # ---- rows ------------------------------------------------------------------------------------------------------------
 def read(rows: pyarrow.Table) -> np.ndarray:
     """Which pictures could be read."""
-    return np.array([error is None for error in rows["error"].to_pylist()])
+    return rows["error"].is_null().to_numpy()
 
 
 def array(rows: pyarrow.Table, name: str) -> Float[np.ndarray, "picture *number"]:
     """A column, of the pictures that could be read; NaN for what is not known."""
-    return np.array([value for value, good in zip(rows[name].to_pylist(), read(rows), strict=True) if good], float)
+    return np.array(rows[name].filter(rows["error"].is_null()).to_pylist(), float)

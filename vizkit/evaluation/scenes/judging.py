@@ -1,8 +1,8 @@
 """Detectors on many annotated pictures: every box that they say, what is there, and how good they are."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,8 @@ def judge(
 
         weights = weights_digest(detector.model)
         rows = _rows(detector, scenes, weights, done, stopping)
-        boxes = _boxes(_among(*one, own) for one in _of_scenes(rows, "said"))
-        there = there or _boxes(_of_scenes(rows, "true"))
+        boxes = _among(_boxes(rows, "said"), own)
+        there = there or _boxes(rows, "true")
         seconds = sum(rows["seconds"].to_pylist())
         facts = detector.licence, detector.parameters, weights, seconds
         judged.append(Judged(name, *facts, measure(boxes, there, len(scenes.labels), len(scenes)), boxes))
@@ -119,22 +119,11 @@ def _said(detector: Detector, scenes: BoxSet, rows: range, device: torch.device)
     return pyarrow.table(dict(zip(names, map(list, zip(*lines, strict=True)), strict=True)) | {"seconds": seconds})
 
 
-def _of_scenes(rows: pyarrow.Table, of: str) -> Iterator[tuple[Things, Tensor]]:
-    columns = [rows[f"{of}_{what}"].to_pylist() for what in ("labels", "boxes", "scores")]
-    for labels, boxes, scores in zip(*columns, strict=True):
-        cxcywh = torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4)
-        yield Things(torch.tensor(labels, dtype=torch.long), cxcywh), torch.tensor(scores, dtype=torch.float32)
-
-
-def _boxes(of_scenes: Iterable[tuple[Things, Tensor]]) -> Boxes:
-    scenes = [*of_scenes]
-    boxes = torch.cat([things.boxes_cxcywh for things, _ in scenes]).numpy()
-    return Boxes(
-        np.repeat(np.arange(len(scenes)), [len(scores) for _, scores in scenes]),
-        torch.cat([things.labels for things, _ in scenes]).numpy(),
-        (boxes.clip(0, 1) * STEPS).round().astype(np.float32) / STEPS,
-        torch.cat([scores for _, scores in scenes]).numpy(),
-    )
+def _boxes(rows: pyarrow.Table, of: str) -> Boxes:
+    lists = [rows[f"{of}_{what}"].combine_chunks() for what in ("labels", "boxes", "scores")]
+    labels, boxes, scores = (each.flatten().to_numpy() for each in lists)
+    scene = np.repeat(np.arange(len(rows)), lists[0].value_lengths())
+    return Boxes(scene, labels, (boxes.reshape(-1, 4).clip(0, 1) * STEPS).round().astype(np.float32) / STEPS, scores)
 
 
 def batches(
@@ -161,7 +150,7 @@ def _size_hw(scene: Annotated) -> tuple[int, int]:
     return height, width
 
 
-def _classes(detector: Detector, scenes: BoxSet) -> tuple[Tensor, list[str]]:
+def _classes(detector: Detector, scenes: BoxSet) -> tuple[np.ndarray, list[str]]:
     """Of every class of the model the number of the data's, or −1; and what is to be said about the others."""
     places = {label: place for place, label in reversed(list(enumerate(scenes.labels)))}
     own = [places.get(label, -1) for label in detector.labels]
@@ -177,15 +166,18 @@ def _classes(detector: Detector, scenes: BoxSet) -> tuple[Tensor, list[str]]:
         notes.append(f"{detector.name} does not know {_named(unknown)}: these count as missed.")
     if other:
         notes.append(f"What {detector.name} says of {_named(other)} is not counted: the data does not name them.")
-    return torch.tensor(own), notes
+    return np.array(own), notes
 
 
 def _named(labels: tuple[str, ...] | list[str]) -> str:
     return ", ".join(label[:40] for label in labels[:MOST_NAMED]) + (" …" if len(labels) > MOST_NAMED else "")
 
 
-def _among(said: Things, scores: Tensor, own: Tensor) -> tuple[Things, Tensor]:
-    """Of what is said, the surest first, what the data has a name for."""
+def _among(said: Boxes, own: np.ndarray) -> Boxes:
+    """Of what is said, the surest first in each scene, what the data has a name for."""
     labels = own[said.labels]
-    kept = (labels >= 0) & ((labels[:, None] == labels).tril().sum(1) <= MOST_BOXES)
-    return Things(labels[kept], said.boxes_cxcywh[kept]), scores[kept]
+    alike = said.scene * len(own) + labels
+    order = np.argsort(alike, kind="stable")
+    place = np.empty_like(order)  # of each among those of its scene and class
+    place[order] = np.arange(len(order)) - np.searchsorted(alike[order], alike[order])
+    return replace(said, labels=labels).where((labels >= 0) & (place < MOST_BOXES))
