@@ -61,12 +61,17 @@ def right_guess(question: lesson.Question, of: Subject) -> Any:
     return sorted(range(len(values)), key=lambda at: -values[at])
 
 
+def of_runs(file: Path) -> bool:
+    """About a run and not about the model at hand: `test_learning` exchanges its run."""
+    return file.stem == "10_did_my_attention_learn"
+
+
 def questions() -> list[Any]:
     return [
         pytest.param(file, number, id=f"{file.stem}-{number}")
         for file in FILES
         for number, step in enumerate(read(file).steps, 1)
-        if step.question
+        if step.question and not of_runs(file)
     ]
 
 
@@ -144,7 +149,8 @@ def test_every_word_is_in_use() -> None:
     for file in FILES:
         for step in read(file).steps:
             written = [expression for _, text in step.texts for expression, _ in text.values]
-            for expression in [*written, *(step.question.expressions if step.question else ())]:
+            looked = step.look.measured.values() if step.look else ()
+            for expression in [*written, *looked, *(step.question.expressions if step.question else ())]:
                 calls = (node for node in ast.walk(expression.tree) if isinstance(node, ast.Call))
                 used |= {ast.unparse(call.func) for call in calls}
     assert set(VOCABULARY) == used

@@ -18,10 +18,16 @@ def files() -> dict[str, Path]:
     """By their names in an address, those that come with vizkit first; never a link that leads elsewhere."""
     found: dict[str, Path] = {}
     for folder in filter(None, (COURSE, settings().lessons)):
-        for path in sorted(folder.glob("*.md"))[:MOST_LESSONS]:
+        for path in sorted(folder.glob("*.md"), key=_in_order)[:MOST_LESSONS]:
             if _NAME.fullmatch(path.stem) and path.is_file() and not path.is_symlink():
                 found.setdefault(path.stem, path)
     return found
+
+
+def _in_order(path: Path) -> tuple[int, str]:
+    """By the number with which its name begins; those without one last."""
+    number = re.match(r"[0-9]{1,9}(?=_)", path.stem)
+    return int(number[0]) if number else 10**9, path.stem
 
 
 def opened(name: str) -> Lesson:

@@ -10,7 +10,7 @@ Every word of a model also takes `model`, a bundled model or one of CHANGED, and
 What a model does not have raises NotApplicable with one sentence.
 """
 
-from vizkit.lessons.vocabulary import attention, explanations, features, maps, model, older
+from vizkit.lessons.vocabulary import attention, explanations, features, learning, maps, model, older
 from vizkit.lessons.vocabulary.asking import VOCABULARY
 
-__all__ = ["VOCABULARY", "attention", "explanations", "features", "maps", "model", "older"]
+__all__ = ["VOCABULARY", "attention", "explanations", "features", "learning", "maps", "model", "older"]

@@ -22,6 +22,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import chosen
 from vizkit.ui.session.columns import accepted
 from vizkit.ui.session.subjects import NamedSubject
+from vizkit.ui.session.uploads import give_texts
 from vizkit.ui.shell import page_of
 from vizkit.ui.sidebar.inputs import sample
 from vizkit.ui.sidebar.strip import small
@@ -166,6 +167,7 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
 def _view(look: Look, of: NamedSubject, key: str, later: Sequence[Asked]) -> None:
     """On a stage, as the lesson sets it, without what is asked later."""
     view, entry = look.set_for(of), VIEWS[look.name]
+    give_texts(view, of)
     host.draw_staged(view, of, key, partial(withheld, later=later))
     parameters = to_address(view) | {f"{entry.page}_view": entry.title}
     words = f"Open on its page: **{entry.title}**"
