@@ -54,9 +54,9 @@ def seen_at(step: int) -> dict[str, Any]:
     heads, distances = torch.stack(entropy).mean(0), torch.stack(far).mean(0)
     unit = F.normalize(net.w["pos_embed"][0, net.special :], dim=-1)
     pairs = torch.triu_indices(len(unit), len(unit), 1)
-    near = spearmanr((unit @ unit.T)[*pairs], -torch.cdist(place, place)[*pairs])[0]
+    near: Any = spearmanr((unit @ unit.T)[*pairs], -torch.cdist(place, place)[*pairs])[0]
     return {
-        "step": step, "each": np.array(right), "right": np.mean(right), "even": np.mean(even), "positions": float(near),
+        "step": step, "each": np.array(right), "right": np.mean(right), "even": np.mean(even), "positions": near,
         "evenness": float(heads.mean()), "sharpest": float(heads.min()),
         "distance_px": float(distances.mean()), "nearest_px": float(distances.min()),
     }  # fmt: skip
