@@ -18,7 +18,7 @@ from vizkit.analysis.trust.truth_score import seen_mask
 from vizkit.datasets import samples
 from vizkit.datasets.balance import balanced_rows
 from vizkit.datasets.opening import open_set
-from vizkit.lessons.shelf import opened
+from vizkit.lessons.shelf import files, opened
 from vizkit.lessons.vocabulary import VOCABULARY
 from vizkit.models import pixels_of
 from vizkit.traces import NotApplicable
@@ -54,9 +54,9 @@ def seen_at(step: int) -> dict[str, Any]:
     heads, distances = torch.stack(entropy).mean(0), torch.stack(far).mean(0)
     unit = F.normalize(net.w["pos_embed"][0, net.special :], dim=-1)
     pairs = torch.triu_indices(len(unit), len(unit), 1)
-    near = spearmanr((unit @ unit.T)[*pairs], -torch.cdist(place, place)[*pairs])[0]
+    near: Any = spearmanr((unit @ unit.T)[*pairs], -torch.cdist(place, place)[*pairs])[0]
     return {
-        "step": step, "each": np.array(right), "right": np.mean(right), "even": np.mean(even), "positions": float(near),
+        "step": step, "each": np.array(right), "right": np.mean(right), "even": np.mean(even), "positions": near,
         "evenness": float(heads.mean()), "sharpest": float(heads.min()),
         "distance_px": float(distances.mean()), "nearest_px": float(distances.min()),
     }  # fmt: skip
@@ -70,7 +70,7 @@ def on_object(step: int) -> tuple[float, float]:
     for rgb, target in whole.take(balanced_rows(whole.targets, 60)):
         words = Words(Subject(lambda: loaded, rgb))
         heat = words.relevance(cls=loaded.labels[target])
-        ink = torch.tensor(seen_mask(rgb.mean(-1) > 127, loaded.preprocessing)).float()  # cut as the pixels are
+        ink = seen_mask(rgb.mean(-1) > 127, loaded.preprocessing).float()  # cut as the pixels are
         covered = F.avg_pool2d(ink[None], words.plain()[0].patch)[0]
         shares.append(float((heat * covered).sum() / heat.sum()))
         areas.append(float(ink.mean()))
@@ -157,3 +157,9 @@ def test_an_answer_is_another_one_of_another_run(number: int):
 def test_what_is_not_there_is_a_sentence(word: str, given: dict[str, Any], sentence: str):
     with pytest.raises(NotApplicable, match=sentence):
         VOCABULARY[word](recorded(), **given)
+
+
+def test_the_tenth_lesson_stands_after_the_ninth():
+    names = [*files()]
+    assert names.index(LESSON) == 9
+    assert names[0].startswith("1_")

@@ -128,5 +128,6 @@ NEAR = {
     "5": {3: "98", 4: "21"},  # of one head; without the sink
     "7": {5: "8"},  # of the second class
     "8": {9: "10"},  # of 10⁻¹⁰
+    "10": {4: "1.000"},  # after the first step
 }
 """By step the number of the sentence that is nearly the answer, and of something else."""
