@@ -33,8 +33,8 @@ def bytes_in(trace):
 
 
 def test_the_first_map_of_explore_fetches_what_it_draws():
-    """The rows of one query in all layers and heads, for the maps and for the distance by depth, and the mean over
-    heads of one layer: for hovering, and twice to say what stands out in it."""
+    """The rows of one query in all layers and heads, for the maps, for the distance by depth and to name a clearer head;
+    and the mean over heads of one layer: for hovering, and twice to say what stands out in it."""
     with pretended(), fetching() as fetched:
         of = subject("insects_vit", NAME)
         list(Explore().show(of))
@@ -42,7 +42,7 @@ def test_the_first_map_of_explore_fetches_what_it_draws():
         rows = sum(4 * layer.shape[1] * layer.shape[3] for layer in recorded)
         matrix = 4 * recorded[-1].shape[2] * recorded[-1].shape[3]
         assert matrix < max(fetched) + 1 < 2 * matrix
-        assert sum(fetched) < 2 * rows + 3 * matrix + 10_000 < bytes_in(of.seen) / 4
+        assert sum(fetched) < 3 * rows + 3 * matrix + 10_000 < bytes_in(of.seen) / 4
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "digits_dual"])

@@ -52,8 +52,9 @@ def ask(
                 values[name] = WIDGETS[control.kind](key, control, of, default)
             if linked and (sentence := not_here(control, linked, of)):
                 st.session_state[f"_{key}_refused"] = sentence, values[name]
-            if values[name] == st.session_state.get(f"_{key}_refused", ("", _NONE))[1]:
-                refused.append(st.session_state[f"_{key}_refused"][0])
+            said, instead = st.session_state.get(f"_{key}_refused", ("", _NONE))
+            if values[name] == instead:
+                refused.append(said)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choose(rare=False)

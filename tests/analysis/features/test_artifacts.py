@@ -54,8 +54,8 @@ def test_the_layer_is_that_of_artifacts_before_that_of_a_long_patch():
 
 def test_the_sentences():
     assert of_artifacts([0, 0], 1, 1.44, 196, None) == (
-        "No artifacts here: of 196 patches none has a norm far above all others, in any layer; after layer 2 of 2, "
-        "the largest norm is 1.4 times the median."
+        "No artifacts here: no patch of 196 has a norm far above all others, in any layer; after layer 2 of 2, the "
+        "largest norm is 1.4 times the median."
     )
     assert of_artifacts([0, 3, 1, 0], 1, 9.0, 196, (1, 4, 30.21, 0.0)) == (
         "3 of 196 patches are artifacts (in layers 2 to 3): after layer 2 of 4, the largest norm is 9.0 times the "

@@ -522,6 +522,14 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for harder in ((), ("are turned",), ("are turned", "are mixed", "lose a rectangle"))
         for images in (None, (8, 8), (10_000, 2000))
     ),
+    evaluation.around: lambda: (
+        evaluation.around(np.array([[p, q, p], [q, r, p], [p, p, q]]), np.arange(-1.0, 2.0), np.arange(-1.0, 2.0), 200)
+        for p, q, r in product((0.0, 0.02, 1.5, 30.0), repeat=3)
+    ),
+    evaluation.on_the_path: lambda: (
+        evaluation.on_the_path(14, 1.0, lowest, np.array([p, 1 - p]), np.array([q, 1 - q]))
+        for lowest, p, q in product((1.0, 0.5), SHARES, SHARES)
+    ),
     evaluation.best_run: lambda: (
         evaluation.best_run({"ViT · insects": (one, 2000), "CNN · insects": (other, 2000)}, differ)
         for one, other, differ in product(SHARES, SHARES, ((), LABELS[:2], LABELS * 2))
