@@ -33,8 +33,8 @@ def bytes_in(trace):
 
 
 def test_the_first_map_of_explore_fetches_what_it_draws():
-    """The rows of one query in all layers and heads, for the maps, for the distance by depth and to name a clearer head;
-    and the mean over heads of one layer: for hovering, and twice to say what stands out in it."""
+    """The rows of one query in all layers and heads, for the maps, for the distance by depth and to name a clearer
+    head; and the mean over heads of one layer: for hovering, and twice to say what stands out in it."""
     with pretended(), fetching() as fetched:
         of = subject("insects_vit", NAME)
         list(Explore().show(of))

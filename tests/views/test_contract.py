@@ -106,7 +106,8 @@ def test_one_that_uses_another_value_is_found():
 
 
 def uses_what_it_shows(cls: type[View], field: str, of: Subject) -> bool | None:
-    """The end of a slider or what is usual there, the first option. None where it is not asked of this subject, or leaves no choice."""
+    """The end of a slider, or what is usual there; the first option. None where it is not asked of this subject, or
+    leaves no choice."""
     control = controls(cls)[field]
     try:
         asked = next((each for changed, each in contract.settings(cls, of) if changed == field), None)

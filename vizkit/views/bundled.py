@@ -12,6 +12,8 @@ RECORDED, RECORDED_FOLDER = "small ViT · digits", FOLDER / "learning" / "digits
 """A run that comes with all its checkpoints."""
 TABLES = {
     "small ViT · insects": "insects_vit",
+    "small CNN · insects": "insects_cnn",
+    "small Swin · insects": "insects_swin",
     RECORDED: "digits_small",
     "small ViT · digits, with CutMix": "digits_cutmix",
     "small ViT · digits, without CutMix": "digits_plain",
