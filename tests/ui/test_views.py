@@ -117,7 +117,10 @@ def undrawn(test: AppTest, stem: str, view: View, given: dict[str, str]) -> Iter
         yield f"{where} fails with {model}: {test.exception[0].value}"
         return
     drawn = texts(test)
-    for each in test.info:  # which may say that there is no such thing
+    refusals = [each for each in test.caption if each.value.startswith(":material/link_off:")]
+    if any("<" in each.value or "/.." in each.value for each in refusals):
+        yield f"{where} repeats what a link says."  # numbers and plain words alone
+    for each in (*test.info, *refusals):  # which may say that there is no such thing
         drawn = drawn.replace(as_read(each.value), "")
     yield from (f"{where} shows {value!r} of its address." for value in set(given.values()) if value in drawn)
     if len(views_of(stem)) > 1 and test.segmented_control(key=f"{stem}_view").value != view.title:

@@ -1,6 +1,7 @@
 """The controls of a view as widgets of the page, bound to the address."""
 
 import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -73,7 +74,10 @@ def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
     if control.pictures or control.meant is not None or control.kind not in SAID:
         return ""
     value = from_text(control, text)
-    sentence = f"cannot be {text[:60]!r}." if value is None else refusal(control, value, of)
+    if not re.fullmatch(r"[\w .-]{1,30}", text):
+        sentence = "cannot be what it says."  # a page repeats no words that somebody has put into a link
+    else:
+        sentence = f"cannot be {text!r}." if value is None else refusal(control, value, of)
     return f"In this link {control.label} {sentence} The usual one is shown." if sentence else ""
 
 
