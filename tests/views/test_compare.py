@@ -24,7 +24,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Chart, Columns, Download, Grid, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
-from vizkit.views.compare.images import suggested
+from vizkit.views.compare.images import all_photographs, suggested
 from vizkit.views.compare.robustness import Robustness, answers
 from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of
 from vizkit.views.compare.similarity import kinds
@@ -205,7 +205,9 @@ def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
 
 def test_beside_a_photograph_without_classes_stand_photographs(insects):
     features = subject(FEATURES, "china")
-    assert suggested([features, insects[0]]) == [*photographs.NAMES], "what is nearest of all of them is the answer"
+    assert all_photographs([features, insects[0]]) == [*photographs.NAMES], (
+        "what is nearest of all of them is the answer"
+    )
     assert suggested([features.pictured("mayfly nymph"), insects[0]])[1] in samples.INSECTS
     assert suggested([insects[0].pictured("china"), features])[1] in samples.INSECTS
 

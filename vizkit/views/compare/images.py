@@ -19,18 +19,22 @@ def at_hand(of: Sequence[Subject]) -> list[str]:
     return list(dict.fromkeys((*(of[0].uploads if of else ()), *samples.names())))
 
 
-def suggested(of: Sequence[Subject]) -> list[str]:
+def suggested(of: Sequence[Subject], photographed: int = MORE) -> list[str]:
     """All uploads where there are several, else the sidebar's image and two samples that show classes of the first
-    model that has any; of a photograph, where its model has none, or no model any, all photographs: what is nearest
-    among them is all the answer that there is."""
+    model that has any; of a photograph, where its model has none, or no model any, so many others."""
     if len(of[0].uploads) > 1:
         return list(of[0].uploads)[:MOST]
     photograph = samples.kind_of(of[0].image) == "photographs"
     asked = of[:1] if photograph else of
     known = next((labels for each in asked if each.has_model and (labels := each.opened.labels)), ())
     suiting = [name for name in samples.names() if truth_of(name) in known]
-    most = MORE if suiting else MOST - 1
+    most = MORE if suiting else photographed
     return [of[0].image, *[name for name in suiting or photographs.NAMES if name != of[0].image][:most]]
+
+
+def all_photographs(of: Sequence[Subject]) -> list[str]:
+    """With a model without classes: what is nearest among them is all the answer that there is."""
+    return suggested(of, MOST - 1)
 
 
 def truth_of(name: str) -> str:
@@ -40,24 +44,22 @@ def truth_of(name: str) -> str:
     return name.removeprefix("digit ") if name.startswith("digit ") and name in samples.names() else ""
 
 
+def images_beside(usual: Callable[[Sequence[Subject]], list[str]]) -> tuple[str, ...]:
+    words = "Up to eight: your uploads and the samples. The sidebar's image is always one of them."
+    facts: dict[str, Any] = {"most": MOST, "key": "images", "runs": True, "pictures": True}
+    return several("Images", at_hand, words, examples=usual, **facts)
+
+
 @dataclass(frozen=True)
 class OfImages:
     """Views of several images."""
 
-    images: tuple[str, ...] = several(
-        "Images",
-        at_hand,
-        "Up to eight: your uploads and the samples. The sidebar's image is always one of them.",
-        examples=suggested,
-        most=MOST,
-        key="images",
-        runs=True,
-        pictures=True,
-    )
+    images: tuple[str, ...] = images_beside(suggested)
+    usual = staticmethod(suggested)
 
     def rows(self, of: Sequence[Subject]) -> list[list[Subject]]:
         """Of each image every model."""
-        names = self.images or suggested(of)
+        names = self.images or self.usual(of)
         names = list(names) if of[0].image in names else [of[0].image, *names]
         return [[each.pictured(name) for each in of] for name in names[:MOST]]
 

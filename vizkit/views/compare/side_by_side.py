@@ -19,7 +19,7 @@ from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Download, Grid, Line, Link, Numbers, Said, Table, Tile
 from vizkit.views.compare.answers import REFUSALS, Answers, Row
-from vizkit.views.compare.images import OfImages, every_model, known
+from vizkit.views.compare.images import OfImages, all_photographs, every_model, images_beside, known
 from vizkit.views.controls import again, choice, head, layer, switch
 from vizkit.views.relevance.decision import Decision
 from vizkit.views.subject import OfModel, Subject
@@ -58,6 +58,8 @@ def of_class(view: "SideBySide") -> bool:
 class SideBySide(Decision, OfImages):
     """A map and the answers of every model on several images, and where the models differ."""
 
+    images: tuple[str, ...] = images_beside(all_photographs)
+    usual = staticmethod(all_photographs)
     target: str = again(Decision, "target", when=of_class)
     against: str = again(Decision, "against", when=of_class)
 
