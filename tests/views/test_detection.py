@@ -243,6 +243,8 @@ def test_a_picture_is_shown_where_one_is_given_and_has_no_truth():
     assert "insects found" in scene.said
     assert picture.said.startswith(DRAWN_ONLY), "what is most to be known of it stands first"
     assert "insects found" not in picture.said
+    drawn = shown(picture.view, picture.subjects[0])[0]["panels"][0]
+    assert all("? " in word for word in words(drawn) if word), "a name that means nothing is no finding"
     assert picture.numbers["picture"].shape == samples.picture("china").shape
     assert scene.meta["picture"] == ""
     with pytest.raises(NotApplicable, match="not known"):

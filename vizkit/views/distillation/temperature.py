@@ -172,9 +172,11 @@ class Temperature(View):
             yield side_by_side(*columns, self.dark(logits, names))
         if self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
-        if found:  # on a stage the figure may be one of these
+        if found and self.staged:  # of the answer that its sentence is about
+            yield side_by_side(self.dark(logits, names))
+        elif found:
             below = partial(self.differences, of, found, logits, names, classes)
-            yield from below() if self.staged else [Folded("Dark knowledge, and what the student pays", below)]
+            yield Folded("Dark knowledge, and what the student pays", below)
         if given:
             if not found:
                 yield Line(
