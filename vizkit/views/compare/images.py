@@ -44,7 +44,7 @@ def truth_of(name: str) -> str:
     return name.removeprefix("digit ") if name.startswith("digit ") and name in samples.names() else ""
 
 
-def images_beside(usual: Callable[[Sequence[Subject]], list[str]]) -> tuple[str, ...]:
+def images_beside(usual: Callable[[Sequence[Subject]], list[str]]) -> Any:
     words = "Up to eight: your uploads and the samples. The sidebar's image is always one of them."
     facts: dict[str, Any] = {"most": MOST, "key": "images", "runs": True, "pictures": True}
     return several("Images", at_hand, words, examples=usual, **facts)
