@@ -95,7 +95,7 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
             told = page.get_by_text("looks at up to").or_(page.locator(MAIN).get_by_role("button", name="Save"))
             expect(told.first).to_be_visible(timeout=LONG_MS)
         expect(page.locator(f"{POINTS} canvas.plane")).to_be_visible(timeout=LONG_MS)
-        expect(other.locator(MAIN).get_by_text("a linear probe are right on")).to_be_visible(timeout=LONG_MS)
+        expect(other.locator(MAIN).get_by_text("Is it worth training the head anew?")).to_be_visible(timeout=LONG_MS)
 
 
 @pytest.mark.product(first=0)

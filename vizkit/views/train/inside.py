@@ -98,7 +98,7 @@ class Inside(View):
         alt = f"{WHAT[self.what]} at each kept step of {self.run}. {said}"
         yield Picture(figure, alt) if isinstance(figure, np.ndarray) else Chart(figure, alt)
         yield Line(beside)
-        yield Numbers(lambda: vars(of))
+        yield Numbers(partial(_numbers, of))
 
 
 @lru_cache(maxsize=8)
@@ -112,6 +112,18 @@ def _measured(run: RunFolder, step: int, asked: Watched, progress: Any) -> Snaps
         return snapshot(run, step, asked)
     except (DatasetError, ModelError) as sentence:
         raise NotApplicable(str(sentence)) from None
+
+
+def _numbers(of: Growth) -> dict[str, Any]:
+    """As `Growth` has it, of the heads that there are: a column for each, `heads_of_layers_…` of them in each layer."""
+    numbers = dict(vars(of))
+    for name in ("distance_px", "entropy", "importance"):
+        values = numbers[name]
+        known = np.asarray(np.isfinite(values).all(axis=0))
+        numbers[name], numbers[f"heads_of_layers_{name}"] = values[:, known], known.sum(-1)
+    numbers["nearness"] = of.nearness[np.isfinite(of.nearness)]
+    numbers["on_object"] = np.nan_to_num(of.on_object)
+    return numbers
 
 
 # ---- one quantity each -----------------------------------------------------------------------------------------------
