@@ -71,6 +71,11 @@ def test_where_a_direction_turns_the_answer() -> None:
     assert words(0, 0, 2, 0) == "Towards b: from λ = 1 on the answer is no longer a, but at λ = 2 it is again."
 
 
+def test_a_value_alone_is_said_without_others_beside_it() -> None:
+    said = of_steering(("value",), (0.0, 1.0), torch.tensor([[0.1], [0.4]]), "cat", LIKENESS)
+    assert said == "Towards cat: the value goes from 0.100 to 0.400, its largest, at λ = 1."
+
+
 def test_of_a_likeness_is_said_plainly_whether_it_steers() -> None:
     factors, names = (-1.0, 0.0, 1.0, 2.0), ("china", "astronaut", "rocket")
 

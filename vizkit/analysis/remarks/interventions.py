@@ -243,8 +243,10 @@ def of_steering(
         gains = (values[start:] - values[start]).amax(0)
         most = int(gains.argmax())
         if most == own:
-            nearest = values[:, 1:].argmax(1) + 1 == own  # of the other images
-            turned = [at for at in range(start + 1, len(factors)) if nearest[at] and not nearest[start]]
+            turned = list[int]()
+            if own:  # of an image beside its own, which is first
+                nearest = values[:, 1:].argmax(1) + 1 == own
+                turned = [at for at in range(start + 1, len(factors)) if nearest[at] and not nearest[start]]
             then = f", and from λ = {factors[turned[0]]:g} on it is the nearest other image" if turned else ""
             largest = f"goes from {was} to {now}, its largest, at λ = {factors[best]:g}"
             return f"Towards {steered}: the {what} {largest}{then}."
