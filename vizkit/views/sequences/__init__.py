@@ -25,9 +25,7 @@ VIEWS = (
         only=Only("beside", "steps_beside", BOTH, BOTH),
         formerly=(
             Former("Words", name="words", fields=TYPED),
-            Former(
-                "From words to patches", name="words-to-patches", fields=TYPED, settings={"beside": BOTH, "step": 6}
-            ),
+            Former("From words to patches", name="words-to-patches", fields=TYPED, settings={"beside": BOTH}),
         ),
     ),
     of_text(
