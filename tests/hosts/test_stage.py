@@ -188,11 +188,14 @@ def test_the_deepest_model_says_how_many_steps_there_are():
     assert book["field"]["values"] == [1, 2, 3, 4, 5, 6]
 
 
+FIELDS = st.text(st.characters(exclude_characters="$"), max_size=3)  # "$" is a place of the pool
+
+
 @settings(max_examples=20, deadline=None)
 @given(
     st.recursive(
         st.one_of(st.none(), st.booleans(), st.integers(), st.text(max_size=5), st.text(min_size=398, max_size=402)),
-        lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(st.text(max_size=3), inner, max_size=4)),
+        lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(FIELDS, inner, max_size=4)),
     )
 )
 def test_what_is_pooled_is_read_as_it_was(value):

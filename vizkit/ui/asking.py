@@ -74,10 +74,9 @@ def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
     if control.pictures or control.meant is not None or control.kind not in SAID:
         return ""
     value = from_text(control, text)
-    if not re.fullmatch(r"[\w .\[\]-]{1,30}", text):
+    sentence = f"cannot be {text!r}." if value is None else refusal(control, value, of)
+    if sentence and not re.fullmatch(r"[\w .\[\]-]{1,30}", text):
         sentence = "cannot be what it says."  # a page repeats no words that somebody has put into a link
-    else:
-        sentence = f"cannot be {text!r}." if value is None else refusal(control, value, of)
     return f"In this link {control.label} {sentence} The usual one is shown." if sentence else ""
 
 

@@ -156,6 +156,8 @@ def test_a_link_that_makes_no_sense_opens_the_view_as_it_begins():
     assert "In this link Head is a number from 1 to 4, not 'zz'" in said or "In this link Head cannot be 'zz'" in said
     assert "In this link Query cannot be 'nobody': there are patch, cls." in said
     assert "In this link" not in texts(usual)
+    hostile = texts(shell_opened(models=models, layer="[call](http://here)"))
+    assert "In this link Layer cannot be what it says." in hostile and "call" not in hostile
     assert "Layer is a number" not in texts(test.slider(key="layer").set_value(2).run()), "another one is chosen"
 
 
