@@ -157,7 +157,8 @@ def test_a_link_that_makes_no_sense_opens_the_view_as_it_begins():
     assert "In this link Query cannot be 'nobody': there are patch, cls." in said
     assert "In this link" not in texts(usual)
     hostile = texts(shell_opened(models=models, layer="[call](http://here)"))
-    assert "In this link Layer cannot be what it says." in hostile and "call" not in hostile
+    assert "In this link Layer cannot be what it says." in hostile
+    assert "call" not in hostile
     assert "Layer is a number" not in texts(test.slider(key="layer").set_value(2).run()), "another one is chosen"
 
 
