@@ -161,5 +161,5 @@ def test_what_is_not_there_is_a_sentence(word: str, given: dict[str, Any], sente
 
 def test_the_tenth_lesson_stands_after_the_ninth():
     names = [*files()]
-    assert names.index(LESSON) == 9
-    assert names[0].startswith("1_")
+    assert names.index(LESSON) == 10
+    assert names[0].startswith("0_")
