@@ -15,6 +15,7 @@ import pytest
 import timm
 import torch
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
@@ -182,7 +183,7 @@ def test_features_of_one_stream_of_tokens_are_what_leaves_each_block(module):
     for features, out in zip(trace.features, seen, strict=True):
         out = out[1] if module == "tnt" else out  # (words, patches)
         assert features.tokens.special == trace.attention[-1].query.special
-        torch.testing.assert_close(features.values, out[0])
+        assert_close(features.values, out[0])
 
 
 @pytest.mark.parametrize("module", ZOO)
@@ -393,7 +394,7 @@ def test_outlook_attention_gives_every_place_what_the_layer_gives_it():
             # A window every second place: an odd row or column lies in two, but for the last.
             covering = [torch.tensor([2 if i % 2 and i < n - 1 else 1 for i in range(n)]) for n in (rows, columns)]
             mixed = mixed * (covering[0][:, None] * covering[1]).flatten()[:, None]
-            torch.testing.assert_close(part.proj(mixed.view(1, rows, columns, -1)), out, atol=2e-5, rtol=1e-4)
+            assert_close(part.proj(mixed.view(1, rows, columns, -1)), out, atol=2e-5, rtol=1e-4)
 
 
 def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
@@ -412,7 +413,7 @@ def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
     gradient = wanted[:, ids][..., None] * values[:, ids][:, :, None]  # head window query key
     call, _, keys = by_place(Call("", None, "softmax", raw, gradient=gradient.transpose(0, 1)), ids, grid)
     assert keys.shape == (24, 25)
-    torch.testing.assert_close(call.weights.sum(-1), torch.ones(24, heads, 1))
+    assert_close(call.weights.sum(-1), torch.ones(24, heads, 1))
     logit = float((raw.transpose(0, 1) * gradient).sum())
     assert float((call.weights * call.gradient).sum()) == pytest.approx(logit, rel=1e-5)
 

@@ -10,6 +10,7 @@ import timm
 import torch
 from safetensors.torch import save_file
 from timm.models._hub import save_config_for_hf
+from torch.testing import assert_close
 
 import vizkit
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines, by_hand
@@ -106,7 +107,7 @@ def test_every_head_answers_in_the_outputs_that_there_are(head):
 
 def test_softmax_by_hand():
     logits = torch.tensor([0.0, LN3])  # 1 : 3
-    torch.testing.assert_close(SOFTMAX.values(logits), torch.tensor([0.25, 0.75]))
+    assert_close(SOFTMAX.values(logits), torch.tensor([0.25, 0.75]))
     assert SOFTMAX.answers(logits) == (1,)
     assert SOFTMAX.target(logits) == 1
     assert SOFTMAX.top(logits) == [(1, pytest.approx(0.75)), (0, pytest.approx(0.25))]
@@ -117,7 +118,7 @@ def test_softmax_by_hand():
 
 def test_sigmoid_by_hand():
     logits = torch.tensor([-LN3, 0.0, LN3])  # odds of 1 : 3, 1 : 1, 3 : 1
-    torch.testing.assert_close(SIGMOID.values(logits), torch.tensor([0.25, 0.5, 0.75]))
+    assert_close(SIGMOID.values(logits), torch.tensor([0.25, 0.5, 0.75]))
     assert SIGMOID.answers(logits) == (1, 2)  # several may be right
     assert SIGMOID.answers(logits - 2) == ()
     assert SIGMOID.target(logits) == 2
@@ -140,7 +141,7 @@ def test_embedding_by_hand():
     assert score(torch.tensor([[6.0, 8.0], [4.0, -3.0]])).tolist() == pytest.approx([10.0, 0.0])
     at = own.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(scorer(at, ITSELF)(at), at)
-    torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))  # of the length
+    assert_close(gradient, torch.tensor([0.6, 0.8]))  # of the length
     assert scorer(own, 1)(own) == 4.0
     assert scorer(torch.zeros(2), ITSELF)(torch.zeros(2)) == 0.0  # not NaN
 
@@ -178,11 +179,11 @@ def test_a_likeness_is_the_cosine_and_its_gradient_that_of_the_length_along():
     own = torch.tensor([3.0, 4.0])
     outputs = torch.tensor([[3.0, 4.0], [6.0, 8.0], [4.0, -3.0], [0.0, 5.0], [0.0, 0.0]])
     parts = parts_along(outputs, own)
-    torch.testing.assert_close(parts, torch.tensor([[5.0, 0.0], [10.0, 0.0], [0.0, 5.0], [4.0, 3.0], [0.0, 0.0]]))
-    torch.testing.assert_close(LIKENESS.values(parts)[:, 0], torch.tensor([1.0, 1.0, 0.0, 0.8, 0.0]))
+    assert_close(parts, torch.tensor([[5.0, 0.0], [10.0, 0.0], [0.0, 5.0], [4.0, 3.0], [0.0, 0.0]]))
+    assert_close(LIKENESS.values(parts)[:, 0], torch.tensor([1.0, 1.0, 0.0, 0.8, 0.0]))
     at = own.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(parts_along(at, own)[LIKENESS.target(parts[0])], at)
-    torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))
+    assert_close(gradient, torch.tensor([0.6, 0.8]))
     assert LIKENESS.lines(parts[3], str) == [("0", "0.800")]
     assert not torch.isnan(parts_along(own, torch.zeros(2))).any()
 
@@ -348,7 +349,7 @@ def test_a_head_without_an_axis_of_outputs_has_one(end):
         values = loaded.head.values(logits_of_batch(loaded)(two))
         own = model(two)
     assert values.shape == (2, 1)
-    torch.testing.assert_close(values[:, 0], own, rtol=0, atol=1e-6)
+    assert_close(values[:, 0], own, rtol=0, atol=1e-6)
     trace = vizkit.trace(loaded, PICTURE, target=0)
     assert trace.check.passed
     assert [share for _, share in trace.labels] == pytest.approx([float(own[0])], abs=1e-5)
@@ -458,7 +459,7 @@ def test_the_gradients_of_an_embedding_are_those_of_its_length():
     _, gradients = by_hand(model, pixels_of(loaded, PICTURE), torch.Tensor.norm)
     assert trace.target == ITSELF
     for layer, gradient in zip(trace.attention, gradients, strict=True):
-        torch.testing.assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-6)
+        assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("head", HEADS)
@@ -471,7 +472,7 @@ def test_every_fast_map_and_occlusion_have_a_target_that_means_something(head):
         assert torch.isfinite(question.explain(method).heat).all()
     if head == "embedding":
         length = question.trace.logits.norm()
-        torch.testing.assert_close(question.subject.score(question.subject.pixels)[0], length, rtol=1e-4, atol=1e-4)
+        assert_close(question.subject.score(question.subject.pixels)[0], length, rtol=1e-4, atol=1e-4)
         assert question.explain("generic_relevance").target == ITSELF
 
 

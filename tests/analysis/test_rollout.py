@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from torch.testing import assert_close
 
 from tests.conftest import random_model
 from vizkit.analysis.attribution.rollout import (
@@ -80,7 +81,7 @@ def picture(row, tokens) -> torch.Tensor:
 
 
 def close(found, expected, atol=1e-6):
-    torch.testing.assert_close(found.float(), torch.as_tensor(expected).float(), atol=atol, rtol=0)
+    assert_close(found.float(), torch.as_tensor(expected).float(), atol=atol, rtol=0)
 
 
 @pytest.mark.parametrize("key", ["vit", "distilled", "registers", "oblong"])

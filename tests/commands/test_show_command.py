@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 import vizkit
@@ -50,7 +51,7 @@ def test_it_writes_what_the_library_gives(show, digits, tmp_path):
     assert (first, second) == (str(tmp_path / "out.npz"), str(tmp_path / "a.PNG"))
     assert meta == json.loads(json.dumps(expected.meta))
     assert arrays.keys() == expected.numbers.keys()
-    np.testing.assert_array_equal(arrays["places"], expected.numbers["places"])
+    assert_array_equal(arrays["places"], expected.numbers["places"])
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
 
 
@@ -83,7 +84,7 @@ def test_a_point_an_edit_and_several_models(show, digits, tmp_path):
     assert (code, meta["point"], meta["edits"]) == (0, [0.3, 0.6], ["heads:2.1=0"])
     assert [each["name"] for each in meta["models"]] == [VIT, "bundled:digits_swin"]
     alone = vizkit.show("rollout", digits, "sample:digit 3", at=(0.3, 0.6), edits=["heads:2.1=0"])
-    np.testing.assert_array_equal(arrays["places_1"], alone.numbers["places"])
+    assert_array_equal(arrays["places_1"], alone.numbers["places"])
 
 
 def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):

@@ -100,7 +100,7 @@ def test_a_picture_brings_its_own_reference(beside):
             assert other.max() < 100  # of a picture, never of a reference
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_zip_is_learned_from_like_its_folder(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "COUNTS", {"train": 24, "val": 4, "test": 4})
     with zipfile.ZipFile(tmp_path / "pond.zip", "w") as packed:

@@ -6,6 +6,8 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
+from torch.testing import assert_close
 
 import vizkit
 from tests.devices import NAME, fetching, pretended
@@ -62,7 +64,7 @@ def test_what_is_fetched_is_what_a_trace_on_the_cpu_holds(name):
     assert set(stored) == set(expected)
     for array in set(stored) - {"meta"}:
         assert stored[array].dtype == expected[array].dtype
-        np.testing.assert_allclose(stored[array], expected[array], atol=1e-5, rtol=1e-4)
+        assert_allclose(stored[array], expected[array], atol=1e-5, rtol=1e-4)
 
 
 COMPUTED = {
@@ -90,7 +92,7 @@ def test_it_is_computed_there_and_the_result_alone_is_fetched(computed, name):
     with pretended():
         found, fetched, whole = asked(NAME)
     assert fetched < whole / 2
-    torch.testing.assert_close(found, asked("cpu")[0], equal_nan=True)
+    assert_close(found, asked("cpu")[0], equal_nan=True)
 
 
 def test_of_a_matrix_too_large_to_hover_over_one_row_is_fetched(monkeypatch):
@@ -102,7 +104,7 @@ def test_of_a_matrix_too_large_to_hover_over_one_row_is_fetched(monkeypatch):
             fetched.clear()
             rows[device] = layer_for_browser(layer, 1, (0.3, 0.7))
             assert sum(fetched) in (0, rows[device].values.nbytes)
-    np.testing.assert_allclose(rows[NAME].values, rows["cpu"].values, atol=1e-6)
+    assert_allclose(rows[NAME].values, rows["cpu"].values, atol=1e-6)
     assert (rows[NAME].query_ids, rows[NAME].values.shape[:2]) == (rows["cpu"].query_ids, (1, 1))
 
 

@@ -99,7 +99,7 @@ def test_a_hundred_scans_of_a_small_picture_are_shown():
     assert read_picture(scan_bomb(MAX_SCANS - 10)).rgb.shape == (64, 96, 3)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_markers_are_counted_without_walking_millions():
     data = b"\xff\xd8" + b"\xff\xe0\0\2" * 5_000_000
     start = time.process_time()
@@ -132,7 +132,7 @@ def test_slow_decoding_is_ended_in_a_sentence(name, monkeypatch):
         read_picture(SLOW[name]())
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
     """Five, one more than there are decoders; a photograph is read while the first of them are still at work."""
     monkeypatch.setattr(isolated_decoding, "CPU_S", 0.8)

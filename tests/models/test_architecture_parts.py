@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.figure.numbers import numbers, strongest
@@ -48,7 +49,7 @@ def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
     theirs = timm.create_model("vit_tiny_patch16_224", patch_size=8, img_size=64).eval()
     theirs.load_state_dict(loaded.model.state_dict())
     with torch.no_grad():
-        torch.testing.assert_close(plain.model(pixels), theirs(pixels), atol=1e-5, rtol=1e-4)
+        assert_close(plain.model(pixels), theirs(pixels), atol=1e-5, rtol=1e-4)
     with pytest.raises(NotApplicable):
         unreduced(vizkit.load("bundled:digits_vit", device="cpu"))
 

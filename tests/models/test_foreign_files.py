@@ -10,6 +10,7 @@ import timm
 import torch
 import torchvision
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.image import Preprocessing
@@ -48,7 +49,7 @@ def opened(tmp_path, content, architecture, **options):
 def same_answer(loaded, model, photo):
     pixels = pixels_of(loaded, photo)
     with torch.no_grad():
-        torch.testing.assert_close(loaded.model(pixels), model(pixels), rtol=0, atol=1e-5)
+        assert_close(loaded.model(pixels), model(pixels), rtol=0, atol=1e-5)
     assert vizkit.trace(loaded, photo).check.passed
 
 
@@ -304,7 +305,7 @@ def test_torchvision_files_that_do_not_fit(tmp_path):
         opened(tmp_path, state, "torchvision:resnet50")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "suffix"), [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
 def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
     model = torchvision.models.get_model(name, weights=None, num_classes=4).eval()
@@ -398,7 +399,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "options", "told"), TOLD)
 def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, told):
     """A file of train.py keeps them in "args"; timm's own `resolve_data_config` says what they mean."""
@@ -418,7 +419,7 @@ def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, t
     assert all(f"{'global_pool' if key == 'gp' else key}=" in loaded.source for key in told)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_options_of_training_that_make_no_sense_are_refused(tmp_path):
     state = made("resnet18", num_classes=5).state_dict()
     for told in (

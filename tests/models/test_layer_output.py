@@ -9,6 +9,7 @@ import timm
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 from tests.models.test_recording import HEADS, KEYS, Fused, MultiHead, Toy, Written, X
 from vizkit.models import families
@@ -321,7 +322,7 @@ def test_the_kernel_asked_for_a_few_rows_gives_those_rows(case):
     query, key, value = (torch.randn(1, HEADS, KEYS, 5) for _ in range(3))
     whole = F.scaled_dot_product_attention(query, key, value, **MASKS[case])
     some = kernel_rows(F.scaled_dot_product_attention, query, key, value, [5, 0], MASKS[case])
-    torch.testing.assert_close(some, whole[..., [5, 0], :])
+    assert_close(some, whole[..., [5, 0], :])
 
 
 @pytest.mark.parametrize("width", [12, 8])
@@ -335,7 +336,7 @@ def test_rows_projected_after_the_product_are_those_of_multi_head_attention(widt
     given |= {"use_separate_proj_weight": width != 12, "v_proj_weight": layer.v_proj_weight}
     given |= {"in_proj_bias": layer.in_proj_bias, "out_proj_weight": layer.out_proj.weight}
     rows = multi_head_rows(found[:, :, [6, 2]], given | {"out_proj_bias": layer.out_proj.bias})
-    torch.testing.assert_close(rows, out[:, [6, 2]])
+    assert_close(rows, out[:, [6, 2]])
 
 
 # Whole traces of true families ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
@@ -74,8 +75,8 @@ def test_weights_are_the_formula_and_the_kernel(case):
     options = masks((IMAGES, HEADS))[case]
     weights = attention_weights(query, key, **options)
     mask, causal, scale = (options.get(name) for name in ("attn_mask", "is_causal", "scale"))
-    torch.testing.assert_close(weights, by_hand(query, key, mask, causal, scale))
-    torch.testing.assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, **options))
+    assert_close(weights, by_hand(query, key, mask, causal, scale))
+    assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, **options))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -83,7 +84,7 @@ def test_chosen_rows_are_those_rows(case):
     query, key, _ = qkv(IMAGES, HEADS)
     options = masks((IMAGES, HEADS))[case]
     full = attention_weights(query, key, **options)
-    torch.testing.assert_close(attention_weights(query, key, rows=(3, 0), **options), full[..., [3, 0], :])
+    assert_close(attention_weights(query, key, rows=(3, 0), **options), full[..., [3, 0], :])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -91,21 +92,21 @@ def test_mean_over_heads_is_the_mean(case):
     query, key, value = qkv(IMAGES, HEADS)
     options = masks((IMAGES, HEADS))[case]
     mean, out, rows = mean_over_heads(query, key, value, options, slice(0, 4, 3))
-    torch.testing.assert_close(rows, attention_weights(query, key, **options)[..., [0, 3], :])
-    torch.testing.assert_close(mean, attention_weights(query, key, **options).mean(1, keepdim=True))
-    torch.testing.assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
+    assert_close(rows, attention_weights(query, key, **options)[..., [0, 3], :])
+    assert_close(mean, attention_weights(query, key, **options).mean(1, keepdim=True))
+    assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
 
 
 def test_grouped_query_attention():
     query, _, _ = qkv(IMAGES, 2 * HEADS)
     _, key, value = qkv(IMAGES, HEADS)
     weights = attention_weights(query, key, enable_gqa=True)
-    torch.testing.assert_close(weights, by_hand(query, key.repeat_interleave(2, 1)))
+    assert_close(weights, by_hand(query, key.repeat_interleave(2, 1)))
     expected = F.scaled_dot_product_attention(query, key, value, enable_gqa=True)
-    torch.testing.assert_close(weights @ value.repeat_interleave(2, 1), expected)
+    assert_close(weights @ value.repeat_interleave(2, 1), expected)
     mean, out, _ = mean_over_heads(query, key, value, {"enable_gqa": True}, slice(1))
-    torch.testing.assert_close(out, expected)
-    torch.testing.assert_close(mean, weights.mean(1, keepdim=True))
+    assert_close(out, expected)
+    assert_close(mean, weights.mean(1, keepdim=True))
 
 
 def test_a_query_that_may_look_nowhere_gets_zeros_as_from_the_kernel():
@@ -114,7 +115,7 @@ def test_a_query_that_may_look_nowhere_gets_zeros_as_from_the_kernel():
     keep[3] = False
     weights = attention_weights(query, key, attn_mask=keep)
     assert not weights[:, :, 3].any()
-    torch.testing.assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, attn_mask=keep))
+    assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, attn_mask=keep))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -123,7 +124,7 @@ def test_half_precision_is_computed_in_float32(dtype):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         weights = attention_weights(query, key)
     assert weights.dtype == torch.float32
-    torch.testing.assert_close(weights, by_hand(query, key))
+    assert_close(weights, by_hand(query, key))
 
 
 def test_double_precision_stays():
@@ -228,8 +229,8 @@ def test_every_layer_is_recorded_with_its_name(layer):
     assert [call.path for call in recorder.calls] == ["blocks.0", "blocks.1"]
     assert {call.kernel for call in recorder.calls} == {"fused" if layer is Fused else "softmax"}
     assert [call.heads for call in recorder.calls] == [HEADS, HEADS]
-    torch.testing.assert_close(logits, plain(model, X))
-    torch.testing.assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
+    assert_close(logits, plain(model, X))
+    assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
     assert all(float(call.row_sum_error) < 1e-6 for call in recorder.calls)
 
 
@@ -239,7 +240,7 @@ def test_all_spellings_of_softmax(spelling, monkeypatch):
     model = model_of(Written)
     recorder, _ = record(model, X)
     assert [call.path for call in recorder.calls] == ["blocks.0", "blocks.1"]
-    torch.testing.assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
+    assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
 
 
 def test_keywords_and_five_axes():
@@ -248,11 +249,11 @@ def test_keywords_and_five_axes():
     module.num_heads = HEADS
     with Recorder(module) as recorder:
         out = F.scaled_dot_product_attention(query=query, key=key, value=value, is_causal=True)
-    torch.testing.assert_close(out, F.scaled_dot_product_attention(query, key, value, is_causal=True))
+    assert_close(out, F.scaled_dot_product_attention(query, key, value, is_causal=True))
     (call,) = recorder.calls
     assert call.path == "attention 0"  # no module of the model was on the stack
     # Without a module's num_heads the second axis is taken for groups.
-    torch.testing.assert_close(call.weights, by_hand(query, key, causal=True)[0])
+    assert_close(call.weights, by_hand(query, key, causal=True)[0])
 
 
 @pytest.mark.parametrize("layer", [Fused, MultiHead])
@@ -262,10 +263,10 @@ def test_chosen_rows_leave_the_pass_as_it_is(layer):
     some, logits = record(model, X, Keep(rows=(4, 0, 4, 99)))
     for call, full in zip(some.calls, everything.calls, strict=True):
         assert call.rows == (4, 0)
-        torch.testing.assert_close(call.weights, full.weights[:, :, [4, 0]])
+        assert_close(call.weights, full.weights[:, :, [4, 0]])
     if layer is Fused:
         assert torch.equal(logits, plain(model, X))
-    torch.testing.assert_close(logits, plain(model, X))
+    assert_close(logits, plain(model, X))
 
 
 def test_chosen_rows_of_a_written_softmax():
@@ -297,8 +298,8 @@ def test_the_mean_over_heads_can_be_kept(rows, images):
     for call, every in zip(mean.calls, full.calls, strict=True):
         assert call.heads == HEADS
         assert call.weights.shape[:2] == (images, 1)
-        torch.testing.assert_close(call.weights, every.weights.mean(1, keepdim=True))
-    torch.testing.assert_close(logits, plain(model, x))
+        assert_close(call.weights, every.weights.mean(1, keepdim=True))
+    assert_close(logits, plain(model, x))
 
 
 @pytest.mark.parametrize("layer", [Fused, Written, MultiHead])
@@ -307,11 +308,11 @@ def test_layers_that_are_not_asked_for_run_untouched(layer):
     full, _ = record(model, X)
     recorder, _ = record(model, X, Keep(layers={1}))
     assert recorder.calls[0].weights is None
-    torch.testing.assert_close(recorder.calls[1].weights, full.calls[1].weights)
+    assert_close(recorder.calls[1].weights, full.calls[1].weights)
     nothing, logits = record(model, X, Keep(layers=()))
     assert [call.weights for call in nothing.calls] == [None, None]
     assert torch.equal(logits, plain(model, X)) or layer is MultiHead  # torch's fast path is off in a function mode
-    torch.testing.assert_close(logits, plain(model, X))
+    assert_close(logits, plain(model, X))
 
 
 def test_a_layer_that_is_not_asked_for_keeps_its_positional_options():
@@ -361,15 +362,15 @@ def test_multi_head_attention(batch_first, case):
     }[case]
     model = model_of(MultiHead, batch_first=batch_first, **options)
     recorder, logits = record(model, X)
-    torch.testing.assert_close(logits, plain(model, X))
+    assert_close(logits, plain(model, X))
     assert [call.path for call in recorder.calls] == ["blocks.0.attention", "blocks.1.attention"]
     assert [call.heads for call in recorder.calls] == [HEADS, HEADS]
     with torch.no_grad():
         x = X if batch_first else X.transpose(0, 1)
         _, expected = model.blocks[0].attention(x, x, x, average_attn_weights=False, **options)
-    torch.testing.assert_close(recorder.calls[0].weights, expected)
+    assert_close(recorder.calls[0].weights, expected)
     rows, _ = record(model, X, Keep(rows=(6, 2)))
-    torch.testing.assert_close(rows.calls[0].weights, expected[:, :, [6, 2]])
+    assert_close(rows.calls[0].weights, expected[:, :, [6, 2]])
 
 
 @pytest.mark.parametrize("need", [True, False])
@@ -381,7 +382,7 @@ def test_multi_head_attention_returns_what_its_caller_asked_for(need, average):
     record(model, X)
     after = model.blocks[1].returned
     if need:
-        torch.testing.assert_close(after, before)
+        assert_close(after, before)
         assert after.shape == ((1, KEYS, KEYS) if average else (1, HEADS, KEYS, KEYS))
     else:
         assert after is None
@@ -394,7 +395,7 @@ def test_rows_of_one_image_without_an_axis_for_it():
     with torch.no_grad():
         expected = layer(X[0], X[0], X[0], average_attn_weights=False)[1]
     assert recorder.calls[0].rows == (4, 1)
-    torch.testing.assert_close(recorder.calls[0].weights, expected[None, :, [4, 1]])
+    assert_close(recorder.calls[0].weights, expected[None, :, [4, 1]])
 
 
 class Squeeze(nn.Module):
@@ -457,7 +458,7 @@ def test_gradients_are_those_of_autograd(layer):
     recorder = with_gradient(model, X, target=3)
     logits, used = pass_by_hand(model, X.clone().requires_grad_(), {})
     for call, expected in zip(recorder.calls, torch.autograd.grad(logits[0, 3], used), strict=True):
-        torch.testing.assert_close(call.gradient, expected)
+        assert_close(call.gradient, expected)
         assert call.gradient.abs().max() > 1e-4
         assert call.heads == HEADS
         assert call.raw is None
@@ -486,10 +487,10 @@ def test_gradients_of_multi_head_attention():
     for block, other in zip(model.blocks, same.blocks, strict=True):
         other.qkv.weight, other.qkv.bias = block.attention.in_proj_weight, block.attention.in_proj_bias
         other.proj.load_state_dict(block.attention.out_proj.state_dict())
-    torch.testing.assert_close(plain(model, X), plain(same, X))
+    assert_close(plain(model, X), plain(same, X))
     for call, expected in zip(with_gradient(model, X, 1).calls, with_gradient(same, X, 1).calls, strict=True):
-        torch.testing.assert_close(call.weights, expected.weights)
-        torch.testing.assert_close(call.gradient, expected.gradient)
+        assert_close(call.weights, expected.weights)
+        assert_close(call.gradient, expected.gradient)
         assert call.gradient.abs().max() > 1e-4
 
 
@@ -503,7 +504,7 @@ def test_multi_head_attention_with_a_gradient_goes_on_as_without(bias):
     with torch.enable_grad(), Recorder(layer, gradient=True) as recorder:
         out, _ = layer(x, x, x)
     assert len(recorder.calls) == 1
-    torch.testing.assert_close(out.detach(), plain_output(layer, x))
+    assert_close(out.detach(), plain_output(layer, x))
 
 
 def plain_output(layer: nn.MultiheadAttention, x: Tensor) -> Tensor:
@@ -529,7 +530,7 @@ def test_gradients_of_other_tensors_come_with_those_of_the_weights():
         logits = model(x)
     got, nothing = recorder.take_gradients(logits[0, 2], x, apart)
     (expected,) = torch.autograd.grad(model(x)[0, 2], x)
-    torch.testing.assert_close(got, expected)
+    assert_close(got, expected)
     assert torch.equal(nothing, torch.zeros(3))
 
 
@@ -538,7 +539,7 @@ def test_gradients_come_with_every_row():
     some, full = with_gradient(model, X, 1, Keep(rows=(2,))), with_gradient(model, X, 1)
     for call, every in zip(some.calls, full.calls, strict=True):
         assert call.rows is None
-        torch.testing.assert_close(call.gradient, every.gradient)
+        assert_close(call.gradient, every.gradient)
 
 
 def test_a_mean_over_heads_has_no_gradient():
@@ -628,7 +629,7 @@ def test_layers_that_do_not_name_their_heads_keep_them(order, groups, way):
         model(x)
         query, key, _ = model[0].qkv(x).unflatten(1, (groups, -1)).unflatten(-1, (3, 3, 4)).unbind(3)
     expected = (query[0].transpose(1, 2) @ key[0].transpose(1, 2).mT).softmax(-1)
-    torch.testing.assert_close(recorder.calls[0].weights, expected)
+    assert_close(recorder.calls[0].weights, expected)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 7, 11), (1, 2, 3, 5, 7, 11)])
@@ -687,7 +688,7 @@ def test_threads_that_share_a_model_keep_their_gradients_apart():
         together = [recorder.calls for recorder in pool.map(lambda one: with_gradient(model, *one), asked)]
     for calls, expected in zip(together, alone, strict=True):
         for call, one in zip(calls, expected, strict=True):
-            torch.testing.assert_close(call.gradient, one.gradient)
+            assert_close(call.gradient, one.gradient)
 
 
 def test_the_mean_of_heads_that_share_one_key_head():
@@ -703,11 +704,11 @@ def test_the_mean_of_heads_that_share_one_key_head():
     with torch.no_grad(), Recorder(model, Keep(heads="mean")) as recorder:
         out = model(query)
     expected = torch.softmax(query @ key.transpose(-2, -1) / 7**0.5, -1)
-    torch.testing.assert_close(recorder.calls[0].weights, expected.mean(1, keepdim=True))
-    torch.testing.assert_close(out, expected @ value)
+    assert_close(recorder.calls[0].weights, expected.mean(1, keepdim=True))
+    assert_close(out, expected @ value)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["swinv2_tiny_window8_256", "vit_relpos_small_patch16_224"])
 def test_gradients_beside_a_position_bias_made_by_an_mlp(name, photo):
     """The MLP's input are offsets, which no gradient reaches; what enters the attention is the tokens."""

@@ -9,6 +9,7 @@ import timm
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
@@ -100,16 +101,16 @@ def test_attention_rollout_and_relevance_are_those_computed_by_hand(kernel):
     weights, gradients = by_hand(model, pixels_of(loaded, PICTURE), itemgetter(3))
     for layer, weight, gradient in zip(trace.attention, weights, gradients, strict=True):
         assert layer.query.grid == (3, 5)
-        torch.testing.assert_close(layer.weights[0], weight, rtol=0, atol=1e-5)
-        torch.testing.assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-5)
+        assert_close(layer.weights[0], weight, rtol=0, atol=1e-5)
+        assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-5)
     eye, product, relevance = torch.eye(16), torch.eye(16), torch.eye(16)
     for weight, gradient in zip(weights, gradients, strict=True):
         product = (0.5 * weight.mean(0) + 0.5 * eye) @ product
         relevance = relevance + (weight * gradient).clamp(min=0).mean(0) @ relevance
     rolled = torch.as_tensor(np.asarray(rollout(trace, "cls"))).flatten()
-    torch.testing.assert_close(rolled.float(), product[0, 1:] / product[0, 1:].sum(), rtol=0, atol=1e-5)
+    assert_close(rolled.float(), product[0, 1:] / product[0, 1:].sum(), rtol=0, atol=1e-5)
     shown = torch.as_tensor(np.asarray(generic_relevance(trace, "cls"))).flatten()
-    torch.testing.assert_close(shown.float(), relevance[0, 1:], rtol=0, atol=1e-5)
+    assert_close(shown.float(), relevance[0, 1:], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("special", "last"), [(0, False), (1, False), (3, False), (2, True)])
@@ -278,9 +279,9 @@ def test_transformers_models_give_their_own_attentions(kind, special, attention)
     oracle.load_state_dict(loaded.model.state_dict())
     with torch.no_grad():
         own = oracle(pixels_of(loaded, PICTURE), output_attentions=True)
-    torch.testing.assert_close(trace.logits, own.logits[0], rtol=0, atol=1e-5)
+    assert_close(trace.logits, own.logits[0], rtol=0, atol=1e-5)
     for layer, weights in zip(trace.attention, own.attentions, strict=True):
-        torch.testing.assert_close(layer.weights, weights, rtol=0, atol=1e-5)
+        assert_close(layer.weights, weights, rtol=0, atol=1e-5)
 
 
 def test_windows_of_a_stranger_are_placed_in_the_first_layer_only():
@@ -342,7 +343,7 @@ def test_what_is_compiled_or_spread_is_recorded_as_the_module_itself(wrapped):
     made.load_state_dict(plain.state_dict())
     trace = vizkit.trace(vizkit.wrap(wrapped(made), size_hw=SIZE_HW), PICTURE, target=3)
     assert (trace.check.layers, trace.check.failure) == ("2 of 2 layers", None)
-    torch.testing.assert_close(trace.attention[1].weights, expected.attention[1].weights)
+    assert_close(trace.attention[1].weights, expected.attention[1].weights)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.testing import assert_close
 
 from vizkit.image import Preprocessing, prepare
 from vizkit.training.pictures.augmentation import picture_changes, rand_augment
@@ -76,4 +77,4 @@ def test_the_generators_of_the_process_are_left_as_they_were():
 def test_normalised_is_what_the_preview_starts_from():
     """The loop normalises the fitted picture; pages prepare it. They are the same numbers."""
     pixels = normalised(torch.from_numpy(fitted(OTHER, NEEDS))[None], NEEDS, torch.device("cpu"))
-    torch.testing.assert_close(pixels[0], torch.from_numpy(prepare(OTHER, NEEDS)[0]))
+    assert_close(pixels[0], torch.from_numpy(prepare(OTHER, NEEDS)[0]))

@@ -162,7 +162,7 @@ def test_ended_at_any_place_between_epochs_it_goes_on_without_gap_or_double(tmp_
     assert files(broken) == files(whole)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_killed_five_times_and_resumed_the_checkpoints_are_the_same_bit_for_bit(tmp_path):
     whole, killed = RunFolder(tmp_path / "whole"), RunFolder(tmp_path / "killed")
     fields = [*FIELDS, "--epochs", "20", "--drop-path", "0.2", "--checkpoints", "6"]

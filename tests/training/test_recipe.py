@@ -35,7 +35,7 @@ def is_object(text):
         return False
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @given(st.text(max_size=40) | st.recursive(st.none() | st.floats() | st.text(), st.lists, max_leaves=5).map(json.dumps))
 def test_any_other_text_is_refused_in_a_sentence(text):
     assume(not is_object(text))

@@ -158,7 +158,7 @@ def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_counting_asks_the_teacher_and_the_models_beside(monkeypatch):
     monkeypatch.setattr("vizkit.views.distillation.tokens.IMAGES", 50)
     one, same = of("insects_deit", "mayfly nymph"), of("insects_deit", "mayfly nymph")

@@ -5,6 +5,7 @@ from itertools import combinations, permutations
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.comparison.cka import alignment, gram, hsic
 from vizkit.analysis.remarks.interventions import of_alignment
@@ -42,7 +43,7 @@ def test_the_mean_over_all_batches_is_that_of_the_whole():
     x, y = X[:7], Y[:7]
     whole = hsic([gram(x), gram(y)])
     batches = [hsic([gram(x[[*rows]]), gram(y[[*rows]])]) for rows in combinations(range(7), 5)]
-    torch.testing.assert_close(torch.stack(batches).mean(0), whole)
+    assert_close(torch.stack(batches).mean(0), whole)
 
 
 def test_independent_features_are_at_zero_on_average_not_above():

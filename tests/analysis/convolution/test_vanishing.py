@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.convolution.vanishing import Network, gradient_norms, last_by_depth
 from vizkit.analysis.remarks.convolution import alone, deeper, negative, vanished
@@ -48,7 +49,7 @@ def test_the_last_gradient_falls_with_the_root_of_the_depth_before_a_norm_and_st
 def test_without_residuals_the_place_of_a_norm_hardly_matters(kind: str, norm: str):
     """norm, W, f, norm, W, f, … norm is one chain from either end; with a residual it is not."""
     pre, post = (gradient_norms(Network(kind, 12, "ReLU", norm=norm, pre=place)) for place in (True, False))
-    torch.testing.assert_close(pre, post, rtol=0.25, atol=0)
+    assert_close(pre, post, rtol=0.25, atol=0)
     pre, post = (gradient_norms(Network(kind, 12, "ReLU", True, norm, place)) for place in (True, False))
     assert float((post / pre).max()) > 2
 

@@ -142,7 +142,7 @@ def test_it_shows_its_last_message_alone(paper: Page, script: str):
     assert remembers(paper, script, sent) == []
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_it_does_so_whatever_sent_them(paper: Page, script: str):
     assert remembers(paper, script, messages(script, every=True), every=True) == []

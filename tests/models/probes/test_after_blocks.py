@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attention.positions import depth_beside
@@ -37,7 +38,7 @@ def test_a_swin_of_four_and_two_blocks(name: str):
     assert [each.tokens.grid for each in blocks] == [(14, 14)] * 4 + [(7, 7)] * 2
     if whole.features:  # torchvision's gives none
         for stage, last in zip(whole.features, (blocks[3], blocks[5]), strict=True):
-            torch.testing.assert_close(stage.values, last.values)
+            assert_close(stage.values, last.values)
     assert all(not torch.equal(a.values, b.values) for a, b in itertools.pairwise(blocks[:4]))
 
 

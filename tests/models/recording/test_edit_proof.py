@@ -11,6 +11,7 @@ import timm
 import torch
 import torchvision
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, TOKENS, Fused, Model, Torch, Written, wrapped
@@ -201,13 +202,13 @@ def test_no_edit_opens_a_mask_however_it_is_given(kind: type[nn.Module], how: st
     assert float(plain.attention[0].weights[..., ~OPEN].max()) < 1e-30
     evenly = trace(loaded, IMAGE, edits=["uniform:1"])
     given = evenly.attention[0].weights[0].float()
-    torch.testing.assert_close(given, EVENLY.expand(HEADS, -1, -1), atol=1e-6, rtol=0)
+    assert_close(given, EVENLY.expand(HEADS, -1, -1), atol=1e-6, rtol=0)
     warm = trace(loaded, IMAGE, edits=["temperature:1.2=50"])
     own, made = (each.attention[0].weights[0, 1].double() for each in (plain, warm))
     assert float(made[~OPEN].max()) == 0
     # p^(1/T), and the last row sees everything.
     expected = own[-1] ** (1 / 50)
-    torch.testing.assert_close(made[-1], expected / expected.sum(), atol=1e-5, rtol=0)
+    assert_close(made[-1], expected / expected.sum(), atol=1e-5, rtol=0)
     for changed in (evenly, warm):
         assert changed.check.failure is None
         assert changed.check.edit_error is not None
@@ -219,7 +220,7 @@ def test_who_is_blind_to_all_that_it_may_see_sees_that(kind: type[nn.Module], ho
     loaded = masked(kind, how)
     blind = trace(loaded, IMAGE, edits=["blind:1=0"])
     weights = blind.attention[0].weights[0]
-    torch.testing.assert_close(weights[:, 0], torch.eye(TOKENS)[0].expand(HEADS, -1))
+    assert_close(weights[:, 0], torch.eye(TOKENS)[0].expand(HEADS, -1))
     assert float(weights[:, 1:, 0].max()) == 0
     assert blind.check.failure is None
 
@@ -251,7 +252,7 @@ def test_a_mask_that_cannot_be_told_from_a_bias_is_refused_in_a_sentence(kind: t
 def test_a_bias_is_no_mask() -> None:
     loaded = masked(ByHand, "")
     evenly = trace(loaded, IMAGE, edits=["uniform:1"]).attention[0].weights
-    torch.testing.assert_close(evenly, torch.full_like(evenly, 1 / TOKENS), atol=1e-6, rtol=0)
+    assert_close(evenly, torch.full_like(evenly, 1 / TOKENS), atol=1e-6, rtol=0)
 
 
 # The borders of shifted windows ---------------------------------------------------------------------------------------
@@ -334,7 +335,7 @@ def test_of_two_edits_of_a_head_the_later_one_holds(kind: type[nn.Module]) -> No
         ["temperature:all=3", "temperature:1=1"],
     ):
         alone, both = (trace(loaded, IMAGE, edits=edits) for edits in (texts[-1:], texts))
-        torch.testing.assert_close(both.attention[0].weights, alone.attention[0].weights, atol=1e-6, rtol=0)
+        assert_close(both.attention[0].weights, alone.attention[0].weights, atol=1e-6, rtol=0)
         assert both.check.failure is None
 
 
@@ -346,7 +347,7 @@ def test_a_target_has_its_gradient_also_where_the_caller_asks_for_none(without: 
         with without():
             given = trace(loaded, IMAGE, 1, edits=edits, reference=[OTHER]).attention[0].gradient
             assert not torch.is_grad_enabled()
-        torch.testing.assert_close(given, expected, atol=0, rtol=0)
+        assert_close(given, expected, atol=0, rtol=0)
 
 
 def test_a_model_made_without_gradients_says_so() -> None:
@@ -362,7 +363,7 @@ def test_a_target_does_not_disturb_the_proof_nor_the_proof_the_gradient() -> Non
     assert DIM % HEADS == 0
     seen = [trace(loaded, IMAGE, target, edits=["temperature:1=2"]) for target in (None, 1)]
     assert all(each.check.failure is None for each in seen)
-    torch.testing.assert_close(seen[0].logits, seen[1].logits, atol=1e-5, rtol=0)
+    assert_close(seen[0].logits, seen[1].logits, atol=1e-5, rtol=0)
     gradient = seen[1].attention[0].gradient
     assert gradient is not None
     assert float(gradient.abs().max()) > 0

@@ -6,6 +6,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
 from tests.models.recording.test_meeting import NOTED, RIGHT, traced
@@ -107,7 +108,7 @@ def test_a_softmax_that_mixes_no_values_is_no_attention(way, kernel):
     assert not any("change their weights" in note for note in trace.notes)
     tokens = torch.cat([model.tokens, model.embed(vizkit.models.pixels_of(loaded, PICTURE)).flatten(2).mT], 1)
     q, k, _ = model.layers[0]["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
-    torch.testing.assert_close(trace.attention[0].weights, (q @ k.mT * 6**-0.5).softmax(-1), rtol=0, atol=1e-5)
+    assert_close(trace.attention[0].weights, (q @ k.mT * 6**-0.5).softmax(-1), rtol=0, atol=1e-5)
     changed = vizkit.trace(loaded, PICTURE, edits=["heads:2.1=0"])
     assert (changed.check.layers, changed.check.failure) == ("2 of 2 layers", None)
 

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 import vizkit
 from tests.models.test_recording import CASES, masks, qkv
@@ -38,7 +39,7 @@ def test_what_is_given_is_multiplied_and_summed_in_float32(case, dtype, wide_ker
         monkeypatch.setattr(weights, "sums_wide", lambda _, own=device_sums: own)
         found = attention_weights(query, key, **options)
         assert found.dtype == torch.float32
-        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+        assert_close(found, expected, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -80,9 +81,9 @@ def test_a_mean_in_tiles_is_the_mean(case, most, monkeypatch):
     options = masks((IMAGES, HEADS))[case]
     mean, out, sample = mean_over_heads(query, key, value, options, slice(1, 4, 2))
     every = attention_weights(query, key, **options)
-    torch.testing.assert_close(mean, every.mean(1, keepdim=True))
-    torch.testing.assert_close(sample, every[..., [1, 3], :])
-    torch.testing.assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
+    assert_close(mean, every.mean(1, keepdim=True))
+    assert_close(sample, every[..., [1, 3], :])
+    assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
     assert mean_over_heads(query, key, None, options, slice(1))[1] is None
 
 

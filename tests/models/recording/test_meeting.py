@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.testing import assert_close
 
 import vizkit
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
@@ -181,7 +182,7 @@ def test_weights_written_into_with_what_is_kept_are_the_weights_that_were_used()
     trace = traced(written(lambda w: w.copy_(w[..., ORDER].clone())))
     assert trace.check.passed
     twin = traced(after(lambda w, v: w[..., ORDER] @ v))
-    torch.testing.assert_close(trace.attention[0].weights, twin.attention[0].weights[..., ORDER])
+    assert_close(trace.attention[0].weights, twin.attention[0].weights[..., ORDER])
 
 
 def test_weights_that_are_overwritten_after_their_use_are_red():
@@ -200,11 +201,11 @@ def test_one_buffer_for_the_weights_of_all_layers_loses_none(target):
     plain = traced(RIGHT["@"], target)
     assert trace.check.passed
     for mine, theirs in zip(trace.attention, plain.attention, strict=True):
-        torch.testing.assert_close(mine.weights, theirs.weights)
+        assert_close(mine.weights, theirs.weights)
         if target is not None:
-            torch.testing.assert_close(mine.gradient, theirs.gradient)
+            assert_close(mine.gradient, theirs.gradient)
     in_place = traced(lambda s, v: (torch.softmax(s, -1, out=s), s @ v)[1], target)
-    torch.testing.assert_close(in_place.attention[1].weights, plain.attention[1].weights)
+    assert_close(in_place.attention[1].weights, plain.attention[1].weights)
     empty = traced(lambda s, v: torch.softmax(s, dim=-1, out=s.new_empty(0)) @ v, target)
     assert empty.check.passed
 

@@ -8,6 +8,7 @@ import pytest
 import timm
 import torch
 from safetensors.torch import load_file, save_file
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.models import ModelError
@@ -49,7 +50,7 @@ def test_the_product_is_added_as_often_as_alpha_says(tmp_path, base):
     first, _ = FACTORS["blocks.0.attn.qkv"]
     own, found = base.state_dict(), loaded.model.state_dict()
     expected = own["blocks.0.attn.qkv.weight"] + 3 * (first[0] + first[1]) / 9
-    torch.testing.assert_close(found["blocks.0.attn.qkv.weight"], expected)
+    assert_close(found["blocks.0.attn.qkv.weight"], expected)
     assert found["head.bias"].tolist() == [1] * 5
     assert {name for name in own if not torch.equal(own[name], found[name])} == {
         "blocks.0.attn.qkv.weight",

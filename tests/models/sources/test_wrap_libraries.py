@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attribution.rollout import rollout
@@ -47,7 +48,7 @@ def own_weights(model: nn.Module, pixels: Tensor) -> list[Tensor]:
 def assert_same(trace: PicturedTrace, theirs: list[Tensor]) -> None:
     """Every layer's (group, head, query, key) within 1e-5."""
     for layer, weights in zip(trace.attention, theirs, strict=True):
-        torch.testing.assert_close(layer.weights, weights.reshape(layer.weights.shape), rtol=0, atol=1e-5)
+        assert_close(layer.weights, weights.reshape(layer.weights.shape), rtol=0, atol=1e-5)
 
 
 def grids(trace: PicturedTrace) -> list[tuple[int, int] | None]:
@@ -140,7 +141,7 @@ def test_monais_vit_gives_the_weights_that_it_saves_itself():
     trace, pixels = traced(model, size_hw)
     with torch.no_grad():
         logits = model(pixels)[0]
-    torch.testing.assert_close(trace.logits, logits[0], rtol=0, atol=1e-5)
+    assert_close(trace.logits, logits[0], rtol=0, atol=1e-5)
     assert_same(trace, [block.attn.att_mat for block in model.blocks])
     assert grids(trace) == [(3, 5)] * 2
     layer = trace.attention[1]
