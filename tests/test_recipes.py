@@ -103,7 +103,7 @@ loaded = vizkit.load("bundled:digits_vit", device="cpu")
 image = np.random.default_rng(0).integers(0, 255, (32, 32, 3), np.uint8)
 subject = subject_of(loaded, image, 3)
 found = explain("brightness", vizkit.trace(loaded, image, target=3), subject=subject)
-assert_close(found.heat, subject.pixels[0].mean(0).cpu())
+torch.testing.assert_close(found.heat, subject.pixels[0].mean(0).cpu())
 assert "brightness" in chosen(["fast"])
 """
 
