@@ -10,7 +10,6 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 import timm
 import torch
@@ -19,6 +18,7 @@ from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
+from tests.drawn import noise, noisy_picture, seeded
 from vizkit.models import FAMILIES, families, family_of
 from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.recording.kinds import kind
@@ -117,15 +117,14 @@ WITHOUT_PLACES = {
 @cache
 def loaded_of(module: str) -> Loaded:
     name, size_hw, options = ZOO[module]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = timm.create_model(name, pretrained=False, **options).eval().requires_grad_(False)
     calibrate(model, size_hw)
     return described(name, model, None, source="test")
 
 
 def pixels_of(module: str) -> Tensor:
-    return torch.randn(1, 3, *ZOO[module][1], generator=torch.Generator().manual_seed(1))
+    return noise(1, 3, *ZOO[module][1], seed=1)
 
 
 def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
@@ -135,7 +134,7 @@ def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
         norm.momentum = None  # the plain average
         norm.train()
     if norms:
-        model(torch.randn(4, 3, *size_hw, generator=torch.Generator().manual_seed(3)))
+        model(noise(4, 3, *size_hw, seed=3))
     model.eval()
 
 
@@ -235,7 +234,7 @@ def noise_in(pixels: Tensor, grid: tuple[int, int], cell: tuple[int, int]) -> Te
         for i, size, n in zip(cell, pixels.shape[-2:], grid, strict=True)
     )
     area = out[..., top:bottom, left:right]
-    area.copy_(torch.randn(area.shape, generator=torch.Generator().manual_seed(2)))
+    area.copy_(noise(*area.shape, seed=2))
     return out
 
 
@@ -324,8 +323,7 @@ def test_every_module_of_timm_that_speaks_of_attention_is_accounted_for():
 
 
 def test_features_of_a_cnn_lie_on_the_grid_of_their_stage():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         loaded = vizkit.load("test_resnet", pretrained=False, device="cpu")
     pixels = torch.randn(1, 3, 64, 160)
     trace = trace_of(loaded, pixels)
@@ -364,7 +362,7 @@ def test_cnns_with_something_like_attention(name, kind):
 
 
 def test_trace_of_an_image_goes_through_the_models_own_preprocessing():
-    image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+    image = noisy_picture(90, 120)
     trace = vizkit.trace(vizkit.load("test_vit", pretrained=False, device="cpu"), image)
     assert trace.image_size == (160, 160)
     assert trace.attention[0].query.grid == (10, 10)

@@ -13,6 +13,7 @@ from timm.models._hub import save_config_for_hf
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise, noisy_picture, seeded
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines, by_hand
 from tests.toys import linear, picture
 from vizkit import heads
@@ -167,7 +168,7 @@ def test_only_classes_that_exclude_one_another_have_rivals(head):
 
 
 def test_an_embedding_is_scored_along_its_own_direction():
-    matrix = torch.randn(3 * 4 * 8, 5, generator=torch.Generator().manual_seed(4))
+    matrix = noise(3 * 4 * 8, 5, seed=4)
     own, changed = picture(1), picture(2)
     subject = Subject(lambda x: x.flatten(1) @ matrix, own, ITSELF, head=EMBEDDING)
     first, then = own.flatten() @ matrix, changed.flatten() @ matrix
@@ -239,8 +240,7 @@ class Several(TenLines):
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 
@@ -465,7 +465,7 @@ def test_the_gradients_of_an_embedding_are_those_of_its_length():
 @pytest.mark.parametrize("head", HEADS)
 def test_every_fast_map_and_occlusion_have_a_target_that_means_something(head):
     loaded = vizkit.wrap(timm.create_model("test_vit", num_classes=4, img_size=48), size_hw=(48, 48), head=head)
-    picture = np.random.default_rng(1).integers(0, 256, (48, 48, 3), dtype=np.uint8)
+    picture = noisy_picture(48, 48, 1)
     question = Question.of(loaded, picture)
     assert question.subject.target == loaded.head.target(question.trace.logits)
     for method in ("rollout", "generic_relevance", "legrad", "grad_cam", "occlusion"):

@@ -15,6 +15,7 @@ from torch.testing import assert_close
 
 import vizkit
 from tests.conftest import random_model
+from tests.drawn import noisy_picture
 from vizkit.datasets import samples
 from vizkit.datasets.photographs import picture as photograph
 from vizkit.image import ImageError
@@ -24,7 +25,7 @@ from vizkit.standalone import Card, fragment
 from vizkit.standalone.packing import STEPS, packed
 from vizkit.traces import TraceError
 
-PICTURE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
+PICTURE = noisy_picture(90, 130)
 
 
 def values_of(content):

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from tests.drawn import noise
 from vizkit.analysis.attribution.subject import Subject
 
 SIZE = (4, 8)
@@ -20,7 +21,7 @@ def linear(weights: torch.Tensor, pixels: torch.Tensor, against: int | None = No
 
 
 def picture(seed: int, channels: int = 3) -> torch.Tensor:
-    return torch.randn(1, channels, *SIZE, generator=torch.Generator().manual_seed(seed))
+    return noise(1, channels, *SIZE, seed=seed)
 
 
 def by_cell(values: torch.Tensor) -> torch.Tensor:

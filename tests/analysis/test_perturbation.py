@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
 
+from tests.drawn import noisy_picture
 from vizkit.analysis.comparison.perturbation import (
     CELLS,
     LEVELS,
@@ -44,7 +45,7 @@ def test_every_strength_gives_a_picture_of_the_same_size_and_leaves_the_first_al
     assert all(each.shape == photo.shape and each.dtype == np.uint8 for each in made)
     assert all((each != photo).any() for each in made[1:])
     assert_array_equal(photo, before)
-    smallest = np.random.default_rng(1).integers(0, 256, (CELLS, CELLS, 3), dtype=np.uint8)
+    smallest = noisy_picture(CELLS, CELLS, 1)
     assert all(perturbed(smallest, kind, s).shape == smallest.shape for s in PERTURBATIONS[kind].strengths)
 
 

@@ -7,6 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from tests.analysis.conftest import GRID, SIZE, SWIN, TARGET, image, made, traced
+from tests.drawn import seeded
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
 from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
@@ -365,8 +366,7 @@ def test_without_a_target_nothing_more_is_recorded(small_vit):
 def test_torchvision_has_the_input_of_its_last_attention():
     import torchvision
 
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = torchvision.models.VisionTransformer(32, 8, 2, 3, 48, 96, num_classes=5).eval().requires_grad_(False)
         torch.nn.init.normal_(model.heads.head.weight)  # torchvision starts with zeros
     loaded = described("tv", model, (32, 32), source="test")

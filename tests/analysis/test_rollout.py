@@ -10,6 +10,7 @@ import torch
 from torch.testing import assert_close
 
 from tests.conftest import random_model
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.rollout import (
     rollout,
     rollout_by_layer,
@@ -47,8 +48,7 @@ def traced(key: str, keep: Keep | None = None, target: int | None = None) -> Tra
     """One image through a small model whose queries and keys are scaled up, so that its attention is far from even."""
     name, size_hw, options = MODELS[key]
     sized = {} if key in ("pvt", "cnn") else {"img_size": size_hw}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = (
             timm.create_model(name, pretrained=False, num_classes=5, **options, **sized).eval().requires_grad_(False)
         )
@@ -434,7 +434,7 @@ def test_the_name_of_a_model_does_not_matter():
     """timm's own test model at its own size, through the library's face."""
     import vizkit
 
-    image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    image = noisy_picture(40, 60)
     trace = vizkit.trace(random_model("test_vit"), image)
     close(rollout(trace), picture(by_loops(trace.attention)[0], trace.attention[0].query))
 

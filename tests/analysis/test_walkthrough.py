@@ -11,6 +11,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from tests.models.test_positions import torchvision_swin, toy
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.value_weighted import transformed, value_weighted
@@ -76,7 +77,7 @@ def test_steps_are_torchs_kernel():
 @settings(deadline=None)
 @given(st.integers(0, 999), st.floats(0.01, 50))
 def test_rows_sum_to_one_and_ignore_a_constant(seed, factor):
-    scores = factor * torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(seed))
+    scores = factor * noise(2, 3, 5, seed=seed)
     weights = softmax(scores)
     assert_close(weights.sum(-1), torch.ones(2, 3))
     assert_close(softmax(scores + 3.0), weights, rtol=1e-3, atol=1e-4)

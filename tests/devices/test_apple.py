@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 
 import vizkit
 from tests.devices import NAME, ElsewhereError, pretended
+from tests.drawn import noise
 from tests.toys import Stranger
 from tests.training.super_resolution.test_task import TINY as ENLARGING
 from tests.training.test_detection import TINY as DETECTING
@@ -63,7 +64,7 @@ def test_it_refuses_float64_and_tensors_of_the_cpu(wrong):
 
 
 def test_it_computes_as_the_cpu_does():
-    given, layer = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)), nn.Linear(3, 1)
+    given, layer = noise(2, 3), nn.Linear(3, 1)
     expected = torch.autograd.grad(layer(given).square().sum(), layer.weight)[0]
     with pretended():
         moved = layer.to(NAME)

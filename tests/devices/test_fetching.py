@@ -11,6 +11,7 @@ from torch.testing import assert_close
 
 import vizkit
 from tests.devices import NAME, fetching, pretended
+from tests.drawn import noisy_picture
 from vizkit.analysis.attention import statistics
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_matrix, rollout_terms
@@ -22,7 +23,7 @@ from vizkit.views.explore import Explore
 from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import Subject
 
-PICTURE = np.random.default_rng(0).integers(256, size=(64, 64, 3), dtype=np.uint8)
+PICTURE = noisy_picture(64, 64)
 
 
 def subject(name, device):

@@ -18,6 +18,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, PngImagePlugin
 from PIL.ImageCms import ImageCmsProfile, createProfile
 
+from tests.drawn import noisy_picture
 from vizkit.image import ImageError, Preprocessing, open_image, prepare, read_picture, unprepare
 
 H, W = 60, 90  # of most pictures below
@@ -469,7 +470,7 @@ INPUTS = [(64, 64), (96, 64), (48, 80)]
 
 
 def textured(height, width):
-    return np.random.default_rng(height * width).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return noisy_picture(height, width, seed=height * width)
 
 
 def config(size_hw, channels=3, **options):

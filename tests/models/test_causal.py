@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from torchvision.models import swin_transformer
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.geometry import id_of, window_ids
 from vizkit.models import Keep, families
 from vizkit.models.families.swin import blocks, tokens_of
@@ -317,7 +318,7 @@ def test_vit_a_patch_of_pixels_is_one_token(kind):
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224"])
 def test_oblong_input_has_rows_first(name):
     loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(256, 128))
-    image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+    image = noisy_picture(90, 120)
     trace = vizkit.trace(loaded, image)
     assert trace.image_size == (256, 128)
     stride = int(trace.attention[0].query.stride)
@@ -391,7 +392,7 @@ def test_torchvision_vit_has_gradients(torchvision_vit):
 def vit_and_image() -> tuple[Loaded, np.ndarray, Trace]:
     torch.manual_seed(0)
     loaded = vizkit.load("test_vit", pretrained=False, device="cpu")
-    image = np.random.default_rng(0).integers(0, 256, (160, 160, 3), dtype=np.uint8)
+    image = noisy_picture(160, 160)
     return loaded, image, vizkit.trace(loaded, image)
 
 

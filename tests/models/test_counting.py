@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tests.drawn import noise
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
 from vizkit.models import families
@@ -128,7 +129,7 @@ def made(model: nn.Module) -> Loaded:
     return Loaded("toy", model, torch.device("cpu"), needs)
 
 
-PIXELS = torch.randn(1, 3, 32, 48, generator=torch.Generator().manual_seed(1))
+PIXELS = noise(1, 3, 32, 48, seed=1)
 
 WRITTEN = (written_out, divided_at_the_end, einsum, logarithms, values_first, relu, talking_heads, learned_query)
 HIDDEN = (*WRITTEN, another_name)

@@ -13,6 +13,7 @@ from torch import nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise, seeded
 from vizkit.image import Preprocessing
 from vizkit.models import ModelError, family_of, pixels_of
 from vizkit.models.sources.hub import UnnamedError
@@ -24,8 +25,7 @@ SMALL_SWIN = {"embed_dim": 12, "depths": (2, 1), "num_heads": (1, 2)}
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 
@@ -412,7 +412,7 @@ def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, t
     config = timm.data.resolve_data_config(vars(told_all), model=model)
     config["input_size"] = (options.get("in_chans", 3), *config["input_size"][1:])  # timm leaves those of the name
     assert loaded.preprocessing == Preprocessing.from_config(config)
-    pixels = torch.randn(1, *config["input_size"], generator=torch.Generator().manual_seed(0))
+    pixels = noise(1, *config["input_size"])
     with torch.no_grad():
         assert torch.equal(loaded.model(pixels), model.eval()(pixels))
     assert "as its training was told" in loaded.source

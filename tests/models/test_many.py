@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from tests.drawn import noise
 from tests.test_families import ZOO, loaded_of
 from vizkit.analysis.attribution.explaining import explain
 from vizkit.models import Keep, families
@@ -29,7 +30,7 @@ def goals(logits):
 
 
 def pictures(module="vision_transformer", count=3):
-    return torch.randn(count, 3, *ZOO[module][1], generator=torch.Generator().manual_seed(5))
+    return noise(count, 3, *ZOO[module][1], seed=5)
 
 
 def alone(loaded, pixels, **options):
@@ -196,7 +197,7 @@ def test_the_picture_that_is_drawn_differs_from_both_neighbours_where_one_does()
     assert drawn(batch) == drawn(batch.clone()) == (3, True)
     assert drawn(some[[0, 0, 1, 1]])[1]
     assert not drawn(some[[0, 0, 0]])[1]
-    places = {drawn(torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(seed)))[0] for seed in range(40)}
+    places = {drawn(noise(8, 3, 32, 32, seed=seed))[0] for seed in range(40)}
     assert len(places) > 5
 
 

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import timm
 import torch
@@ -12,6 +11,7 @@ from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
+from tests.drawn import noise, noisy_picture
 from vizkit.analysis.attention.statistics import mean_distance_px
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
@@ -53,7 +53,7 @@ def loaded_of(kind, **options):
 
 
 def pixels_of(seed=1):
-    return torch.randn(1, 3, *SIZE, generator=torch.Generator().manual_seed(seed))
+    return noise(1, 3, *SIZE, seed=seed)
 
 
 def trace_of(loaded, pixels, **options):
@@ -362,7 +362,7 @@ def test_names_are_in_the_catalogue():
 @pytest.mark.parametrize("name", ["dual_scale_tiny", "gradual_reduction_tiny", "vit_parts_tiny"])
 def test_load_by_name_at_another_size(name):
     loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(64, 96))
-    trace = vizkit.trace(loaded, np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8))
+    trace = vizkit.trace(loaded, noisy_picture(90, 120))
     assert trace.image_size == (64, 96)
     patch = 16 if "parts" in name else 8
     assert trace.attention[0].query.grid == (64 // patch, 96 // patch)

@@ -11,6 +11,7 @@ from torch.overrides import _get_current_function_mode_stack
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.recorder import Keep, Recorder
@@ -219,7 +220,7 @@ def inner_weights(block: Fused, x: Tensor) -> Tensor:
         return (query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5).softmax(-1)
 
 
-X = torch.randn(1, KEYS, 12, generator=torch.Generator().manual_seed(1))
+X = noise(1, KEYS, 12, seed=1)
 
 
 @pytest.mark.parametrize("layer", [Fused, Written])
@@ -623,7 +624,7 @@ class Unnamed(nn.Module):
     + [("head group", 2, "five axes"), ("head group", 2, "four axes")],
 )
 def test_layers_that_do_not_name_their_heads_keep_them(order, groups, way):
-    x = torch.randn(1, 10, 12, generator=torch.Generator().manual_seed(0))
+    x = noise(1, 10, 12)
     model = nn.Sequential(Unnamed(order, 10 // groups, way))
     with torch.no_grad(), Recorder(model) as recorder:
         model(x)

@@ -11,6 +11,7 @@ import torch
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.image import prepare
 from vizkit.models import ModelError, family_of, pixels_of
 from vizkit.models.sources.from_transformers import LOCATING
@@ -74,8 +75,7 @@ ANY_SIZE = ("detr",)  # its places are measured one by one: at its own 224 pixel
 def made(kind, options, labels=5):
     cls = getattr(transformers, kind)
     named = {} if "Classification" not in kind else {"num_labels": labels}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         config = cls.config_class(**options, **named)
         model = cls(config).eval()
         with torch.no_grad():
@@ -214,7 +214,7 @@ def test_a_picture_is_prepared_as_the_image_processor_does(tmp_path, name):
     kind = getattr(transformers, f"{name}Pil", None) or getattr(transformers, name)
     processor = kind(**PROCESSORS[name])
     processor.save_pretrained(tmp_path)
-    picture = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    picture = noisy_picture(60, 60)
     theirs = np.asarray(processor(picture, return_tensors="np")["pixel_values"][0])
     ours, _ = prepare(picture, preprocessing_of(tmp_path, "folder", {}, None))
     assert ours.shape == theirs.shape

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.models import ModelError, families, family_of, pixels_of
@@ -19,7 +20,7 @@ from vizkit.models.families import generic, measured, swin, vit
 from vizkit.traces import TraceError
 
 SIZE_HW = (24, 40)  # 3 × 5 patches of 8 pixels
-PICTURE = np.random.default_rng(0).integers(0, 256, (48, 80, 3), dtype=np.uint8)
+PICTURE = noisy_picture(48, 80)
 
 
 class TenLines(nn.Module):
@@ -73,8 +74,7 @@ class Einsum(nn.Module):
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 

@@ -8,6 +8,7 @@ import torch
 from PIL import Image
 from torch.testing import assert_close
 
+from tests.drawn import noisy_picture
 from vizkit.image import Preprocessing, prepare
 from vizkit.training.pictures.augmentation import picture_changes, rand_augment
 from vizkit.training.pictures.batches import drawn_from, fitted, normalised, seed_of
@@ -15,8 +16,8 @@ from vizkit.training.pictures.preview import learned_from
 from vizkit.training.recipe import Recipe
 
 NEEDS = Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
-PICTURE = np.random.default_rng(1).integers(0, 256, (32, 32, 3), dtype=np.uint8)
-OTHER = np.random.default_rng(2).integers(0, 256, (40, 48, 3), dtype=np.uint8)
+PICTURE = noisy_picture(32, 32, 1)
+OTHER = noisy_picture(40, 48, 2)
 PLAIN = Recipe(flip=0.0)
 
 

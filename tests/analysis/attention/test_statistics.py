@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from vizkit.analysis.attention.statistics import (
     Layer,
     by_layer,
@@ -159,7 +160,7 @@ def test_extremes():
 @given(st.integers(0, 999), st.floats(0, 30), st.integers(0, 3))
 def test_ranges(seed, sharpness, prefix):
     count = prefix + 10
-    scores = sharpness * torch.randn(1, 2, count, count, generator=torch.Generator().manual_seed(seed))
+    scores = sharpness * noise(1, 2, count, count, seed=seed)
     found = layer(whole_image(prefix, scores.softmax(-1)))
     longest = STRIDE * math.hypot(GRID[0] - 1, GRID[1] - 1)
     assert (found.entropy >= 0).all()

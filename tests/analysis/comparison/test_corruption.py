@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.drawn import noisy_picture
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted, erased
 
-RGB = np.random.default_rng(0).integers(0, 255, (64, 48, 3), dtype=np.uint8)
+RGB = noisy_picture(64, 48)
 
 
 @pytest.mark.parametrize("kind", CORRUPTIONS)

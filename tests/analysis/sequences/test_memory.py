@@ -5,11 +5,12 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from tests.drawn import noise
 from vizkit.analysis.sequences.gates import Gates, lstm_gates, memory_left, rnn_states
 
 
 def vectors(count: int = 9) -> torch.Tensor:
-    return torch.randn(count, 5, generator=torch.Generator().manual_seed(1))
+    return noise(count, 5, seed=1)
 
 
 @pytest.mark.parametrize("bias", [True, False])

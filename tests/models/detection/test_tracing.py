@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
+from tests.drawn import noise, noisy_picture
 from tests.models.detection.tiny import tiny
 from vizkit.models.detection import tracing
 from vizkit.models.detection.seen import look, sure
@@ -16,7 +16,7 @@ from vizkit.models.recording.recorder import Recorder
 from vizkit.saving import open_npz, save_npz
 from vizkit.traces import Tokens, TraceError
 
-PICTURE = np.random.default_rng(0).integers(256, size=(50, 71, 3), dtype=np.uint8)
+PICTURE = noisy_picture(50, 71)
 LAYERS = [
     ("encoder.0.attn", "cells", "cells"),
     ("encoder.1.attn", "cells", "cells"),
@@ -133,7 +133,7 @@ def test_without_self_attention_a_query_knows_of_no_other(conditional):
     for weights in detector.model.decoder.parameters():
         weights *= 5 if weights.dim() > 1 else 1
     before = {way: look(detector, PICTURE, self_attention=way) for way in (True, False)}
-    detector.model.queries.weight[4] = 30 * torch.randn(16, generator=torch.Generator().manual_seed(0))
+    detector.model.queries.weight[4] = 30 * noise(16)
     after = {way: look(detector, PICTURE, self_attention=way) for way in (True, False)}
     others = {way: [each[way].layers[-1].logits[0, :4] for each in (before, after)] for way in (True, False)}
     assert_close(*others[False])

@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -12,6 +11,7 @@ from torch.testing import assert_close
 from transformers import DetrConfig, DetrForObjectDetection, DetrImageProcessor
 from transformers.models.detr.image_processing_detr import get_size_with_aspect_ratio
 
+from tests.drawn import noisy_picture
 from tests.models.detection.test_detr import theirs
 from vizkit.models.detection.detecting import detect
 from vizkit.models.detection.opening import finds, open_detector
@@ -40,7 +40,7 @@ def test_what_is_found_is_what_transformers_finds(folder, model):
     assert finds(folder)
     assert detector.labels == ("cat", "dog", "bird")
     assert detector.edges_px == (96, 150)
-    picture = np.random.default_rng(0).integers(0, 256, (60, 140, 3), np.uint8)
+    picture = noisy_picture(60, 140)
     expected_processor = DetrImageProcessor.from_pretrained(folder)
     with torch.no_grad():
         given_pixels = expected_processor(images=Image.fromarray(picture), return_tensors="pt")

@@ -2,19 +2,19 @@
 
 import itertools
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.analysis.attention.positions import depth_beside
 from vizkit.models import Loaded, pixels_of, trace
 from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Features, Trace
 
-IMAGE = np.random.default_rng(0).integers(0, 255, (112, 112, 3), dtype=np.uint8)
+IMAGE = noisy_picture(112, 112)
 
 
 def blocks_of(loaded: Loaded) -> tuple[Trace, str, tuple[Features, ...]]:

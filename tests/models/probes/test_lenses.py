@@ -3,18 +3,18 @@
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 import timm
 import torch
 from torch.testing import assert_close
 
+from tests.drawn import noisy_picture
 from vizkit.models import Loaded, load, pixels_of, trace, wrap
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
 from vizkit.traces import NotApplicable, Trace
 
-IMAGE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+IMAGE = noisy_picture(32, 32)
 KINDS = {  # architecture → (pixels, what its head reads)
     "vit_tiny_patch16_224": (32, "the class token"),
     "deit_tiny_distilled_patch16_224": (32, "the class and the distillation token"),

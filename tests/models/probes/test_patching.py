@@ -1,17 +1,17 @@
 """Activation patching: all of it restores everything, nothing restores nothing, a region is that edit by hand."""
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.analysis.attribution.restored import restored
 from vizkit.models import attention_places, pixels_of, trace
 from vizkit.models.probes.interventions.patching import masks_of, patch, sides_of
 from vizkit.traces import NotApplicable
 
-IMAGES = [np.random.default_rng(i).integers(0, 255, (28, 28, 3), dtype=np.uint8) for i in (1, 2)]
+IMAGES = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
 
 
 @pytest.mark.product

@@ -1,17 +1,17 @@
 """Directions of classes by hand, and a batch of factors against single edits."""
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.models import pixels_of, trace
 from vizkit.models.probes.interventions.steering import class_directions, steered
 from vizkit.models.probes.interventions.stream import streams_of
 from vizkit.traces import NotApplicable
 
-IMAGES = [np.random.default_rng(i).integers(0, 255, (28, 28, 3), dtype=np.uint8) for i in range(5)]
+IMAGES = [noisy_picture(28, 28, seed=i) for i in range(5)]
 
 
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_swin"])

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.models.probes.positions import relative_bias
 from vizkit.models.probes.swin_changes import changed
 from vizkit.models.probes.swin_stages import hierarchy, is_swin, own_mask
@@ -165,7 +166,7 @@ def test_without_bias_offsets_make_no_difference(one):
 
 @pytest.mark.product
 def test_a_changed_model_can_be_traced(one):
-    image = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    image = noisy_picture(96, 96)
     trace = vizkit.trace(changed(one, shift=False), image)
     assert trace.check.passed
     for layer in trace.attention:

@@ -12,6 +12,7 @@ from torch import nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from vizkit.analysis.attention.statistics import by_layer
 from vizkit.analysis.swin.cost_curves import beside, exponent
 from vizkit.analysis.swin.window_attention import lost_to_padding, moved, regions, sides
@@ -53,8 +54,7 @@ def built(which: str) -> nn.Module:
 @cache
 def model(which: str) -> tuple[Loaded, torch.Tensor]:
     """Random weights with biases that are not zero and a position bias that is felt."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         net = built(which).eval().requires_grad_(False)
         for name, parameter in net.named_parameters():
             if parameter.dim() == 1:

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, TOKENS, Fused, Model, Torch, Written, wrapped
 from vizkit.models import EditError, attention_places, pixels_of, trace
 from vizkit.models.recording import edit_proof, editing
@@ -21,7 +22,7 @@ from vizkit.models.recording.edits import Edit
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Trace, TraceError
 
-OTHER = np.random.default_rng(5).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+OTHER = noisy_picture(32, 32, 5)
 OPEN = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
 EVENLY = OPEN / OPEN.sum(-1, keepdim=True)
 TEXTS = ("uniform:1.2", "temperature:1.2=4", "blind:1=2", "frozen:1.2", "heads:1.2=0", "heads:1.2=mean", "uniform:1")

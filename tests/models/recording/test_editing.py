@@ -2,7 +2,6 @@
 
 import threading
 
-import numpy as np
 import pytest
 import timm
 import torch
@@ -10,10 +9,11 @@ from torch import nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.models import Edit, EditError, Keep, trace
 from vizkit.models.recording.edits import ALL, parse
 
-IMAGE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+IMAGE = noisy_picture(32, 32)
 TOKENS, DIM, HEADS = 5, 12, 3
 
 
@@ -151,7 +151,7 @@ def test_a_uniform_head_looks_at_everything_alike_even_beside_blind_keys(kind: t
 def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
     """Against a ViT that never had the patches, whose class token is read: the same logits."""
     loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), device="cpu")
-    image = np.random.default_rng(1).integers(0, 255, (48, 48, 3), dtype=np.uint8)
+    image = noisy_picture(48, 48, 1)
     blind = trace(loaded, image, edits=["blind:all=3,7"])
     model, pixels = loaded.model, vizkit.models.pixels_of(loaded, image)
     with torch.no_grad():
@@ -164,7 +164,7 @@ def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
 def test_in_swin_a_token_is_unseen_in_its_window_only() -> None:
     torch.manual_seed(0)
     loaded = vizkit.load("bundled:insects_swin", device="cpu")
-    image = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
+    image = noisy_picture(224, 224, 1)
     plain, blind = trace(loaded, image).attention[0], trace(loaded, image, edits=["blind:1=0"]).attention[0]
     (group,), (place,) = (each.tolist() for each in torch.where(plain.key_ids == 0))
     assert float(blind.weights[group, :, :, place].max()) == 0

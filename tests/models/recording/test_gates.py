@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from tests.models.recording.test_meeting import NOTED, RIGHT, traced
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
 
@@ -91,8 +92,7 @@ NONE: dict[str, Extra] = {
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 

@@ -6,6 +6,7 @@ import torch.nn.functional as F
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from tests.models.test_recording import CASES, masks, qkv
 from vizkit.models import Keep
 from vizkit.models.many import Many
@@ -97,7 +98,7 @@ def test_of_many_pictures_in_half_precision_one_is_compared_as_in_float32(share,
 
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
     loaded.model.to(torch.bfloat16)
-    pixels = torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(5)).bfloat16()
+    pixels = noise(3, 3, 32, 32, seed=5).bfloat16()
     many = Many(loaded, Keep(heads="mean"), by_layer=False)
     many.begin(pixels[:1])
     many.alone = False

@@ -7,12 +7,13 @@ from torch import nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, Fused, Torch, Written, wrapped
 from vizkit.models import Edit, EditError, attention_places, pixels_of, trace
 from vizkit.models.probes.importance.means import head_means, head_outputs
 from vizkit.models.recording.editing import Editing, Plan
 
-OTHERS = [np.random.default_rng(i).integers(0, 255, (32, 32, 3), dtype=np.uint8) for i in (1, 2, 3)]
+OTHERS = [noisy_picture(32, 32, seed=i) for i in (1, 2, 3)]
 OWN = slice(DIM // HEADS, 2 * DIM // HEADS)  # head 2
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
 from vizkit.models.recording.meeting import Path, summed, together
 from vizkit.models.recording.recorder import Keep
@@ -38,8 +39,7 @@ class Mixing(TenLines):
 
 
 def traced(mix: Callable[[Tensor, Tensor], Tensor], target: int | None = None, layer: int | None = None, **options):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = Mixing(mix, layer)
     return vizkit.trace(vizkit.wrap(model, size_hw=SIZE_HW), PICTURE, target=target, **options)
 

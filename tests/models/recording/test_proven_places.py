@@ -3,13 +3,13 @@ nothing can be measured the check says so."""
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from tests.models.recording.test_meeting import HEADS, ORDER, Mixing, after
 from tests.models.test_wrap import PICTURE, SIZE_HW, Encoder, TenLines
 from vizkit.models import trace
@@ -20,7 +20,7 @@ from vizkit.models.families.proven_places import proven
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.traces import Attention, Trace
 
-IMAGE = np.random.default_rng(1).integers(0, 256, (112, 112, 3), dtype=np.uint8)
+IMAGE = noisy_picture(112, 112, 1)
 FOUND = "a patch that was changed is found"
 
 
@@ -29,8 +29,7 @@ def wrapped(model: nn.Module) -> Trace:
 
 
 def of(mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None) -> Trace:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         return wrapped(Mixing(after(mix), layer))
 
 

@@ -8,12 +8,13 @@ import torch
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise, noisy_picture
 from tests.models.recording.test_editing import IMAGE, Fused, Torch, Written, wrapped
 from vizkit.models import EditError, pixels_of, trace
 from vizkit.models.recording.edits import parse
 
-OTHER = np.random.default_rng(5).integers(0, 255, (32, 32, 3), dtype=np.uint8)
-SEEN = np.random.default_rng(6).integers(0, 255, (48, 48, 3), dtype=np.uint8)
+OTHER = noisy_picture(32, 32, 5)
+SEEN = noisy_picture(48, 48, 6)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +93,7 @@ def test_positions_are_exchanged_shifted_and_taken_away(vit: vizkit.models.Loade
 
 
 def test_what_another_run_computed_is_put_in(vit: vizkit.models.Loaded) -> None:
-    other = np.random.default_rng(7).integers(0, 255, (48, 48, 3), dtype=np.uint8)
+    other = noisy_picture(48, 48, 7)
     with torch.no_grad():
         x, there = stream(vit, SEEN, 5), stream(vit, other, 5)
         x[:, [2, 9]] = there[:, [2, 9]]
@@ -109,7 +110,7 @@ def test_what_another_run_computed_is_put_in(vit: vizkit.models.Loaded) -> None:
 
 
 def test_a_direction_is_added_and_gradients_follow(vit: vizkit.models.Loaded) -> None:
-    direction = torch.randn(10, 192, generator=torch.Generator().manual_seed(0))
+    direction = noise(10, 192)
     steered = trace(vit, SEEN, target=1, edits=["steer:6=2*1.5"], directions={(5, 2): direction})
     with torch.no_grad():
         expected = logits(vit, stream(vit, SEEN, 6) + 1.5 * direction, 6)
@@ -134,7 +135,7 @@ def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit: vizkit.model
 
 def test_swins_blocks_take_what_another_run_computed() -> None:
     loaded = vizkit.load("bundled:digits_swin", device="cpu")
-    images = [np.random.default_rng(i).integers(0, 255, (28, 28, 3), dtype=np.uint8) for i in (1, 2)]
+    images = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
     last = sum(len(stage.blocks) for stage in loaded.model.layers)
     put = trace(loaded, images[0], edits=[f"patch:stream.{last}"], reference=[images[1]])
     assert_close(put.logits, trace(loaded, images[1]).logits, atol=1e-5, rtol=0)

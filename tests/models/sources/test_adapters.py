@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from vizkit.models import ModelError
 
 VIT = "test_vit"
@@ -33,8 +34,7 @@ def lora(folder, factors, others=(), **config):
 
 @pytest.fixture
 def base(tmp_path):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = timm.create_model(VIT, num_classes=5).eval()
     torch.save({"arch": VIT, "state_dict": model.state_dict()}, tmp_path / "base.pth")
     return model
@@ -103,8 +103,7 @@ def test_an_adapter_of_another_base(tmp_path, base):
 # ---- against peft ----------------------------------------------------------------------------------------------------
 def trained(model, **options):
     peft = pytest.importorskip("peft")
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
+    with seeded(1):
         found = peft.get_peft_model(model, peft.LoraConfig(**{"r": 4, "lora_alpha": 16, **options}))
         for weight in found.parameters():
             if weight.requires_grad:

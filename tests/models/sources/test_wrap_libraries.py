@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -10,19 +9,19 @@ from torch import Tensor, nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.models import pixels_of
 from vizkit.standalone import PicturedTrace
 from vizkit.traces import NotApplicable
 
-PICTURE = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+PICTURE = noisy_picture(96, 96)
 SMALL = {"num_classes": 5, "dim": 32, "depth": 2, "heads": 4, "mlp_dim": 64, "dim_head": 8}
 
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 

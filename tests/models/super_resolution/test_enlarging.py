@@ -4,10 +4,10 @@ import json
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from tests.drawn import noisy_picture, seeded
 from vizkit.__main__ import main
 from vizkit.models.networks.super_resolution.ttsr import build
 from vizkit.models.sources.hub import ModelError
@@ -21,8 +21,7 @@ SIZES = {"widths": [7, 5, 3], "blocks": [2, 1, 1], "textures": [7, 5, 3]}
 
 @pytest.fixture(scope="module")
 def tiny():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         return Enlarger("tiny", build("ttsr_small", SIZES).eval().requires_grad_(False), "mit")
 
 
@@ -37,7 +36,7 @@ def folder(tiny, tmp_path):
 
 
 def picture(rows, columns, seed=0):
-    return np.random.default_rng(seed).integers(256, size=(rows, columns, 3), dtype=np.uint8)
+    return noisy_picture(rows, columns, seed=seed)
 
 
 def test_tiles_cover_every_place_once_and_see_their_surroundings():

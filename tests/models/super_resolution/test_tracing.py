@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attention.attention_map import attention_map
 from vizkit.analysis.attention.statistics import layer, mean_distance_px
 from vizkit.models.networks.super_resolution.ttsr import build
@@ -21,13 +22,12 @@ GRID, KEY_GRID = (5, 7), (11, 13)
 
 
 def picture(rows, columns, seed=0):
-    return np.random.default_rng(seed).integers(256, size=(rows, columns, 3), dtype=np.uint8)
+    return noisy_picture(rows, columns, seed=seed)
 
 
 @pytest.fixture(scope="module")
 def tiny():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         return Enlarger("tiny", build("ttsr_small", SIZES).eval().requires_grad_(False), "mit")
 
 
