@@ -134,7 +134,7 @@ def test_what_half_precision_cannot_hold_stays_whole(tmp_path):
 @pytest.mark.parametrize("recipe", [TEXTS, ENLARGING, DETECTING], ids=lambda recipe: recipe.task)
 def test_runs_of_every_task_keep_them(tmp_path, monkeypatch, recipe):
     for module in (opening, enlarging):
-        monkeypatch.setattr(module, "COUNTS", {"train": 24, "val": 12, "test": 12})
+        monkeypatch.setattr(module, "COUNTS", {"train": 24, "val": 24, "test": 24})
     run = followed(tmp_path / "run", recipe.but({"epochs": 1, "warmup_epochs": 0.0}))
     steps = run.metrics()[0]["steps"]
     assert steps_in(run.path) == due([steps])
