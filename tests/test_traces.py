@@ -28,7 +28,7 @@ THREE = Tokens("patches", grid=(1, 3), stride=16.0)
 GOOD = Check(row_sum_error=1e-7, layers_found=1, layers_expected=1, output_error=1e-6)
 
 
-def toy() -> Attention:
+def toy():
     """Two groups of two places, two heads, three tokens: group 0 is tokens 2 and 0, group 1 is token 1 and padding."""
     weights = torch.tensor(
         [

@@ -57,7 +57,7 @@ WINDOWS = [[[0.7, 0.3], [0.4, 0.6]], [[0.8, 0.2], [0.5, 0.5]]]  # of 2 on a row 
 IDS = [[0, 1], [2, PADDING]]
 
 
-def windows() -> Attention:
+def windows():
     return layer(WINDOWS, ROW, ROW, IDS, IDS)
 
 

@@ -12,6 +12,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 import vizkit
+from tests.commands.test_explaining_commands import numbers
 from vizkit.__main__ import main
 from vizkit.datasets import samples
 from vizkit.views import VIEWS, bundled, class_of
@@ -30,11 +31,6 @@ def show(tmp_path, capsys):
         return main(["show", *arguments]), capsys.readouterr()
 
     return run
-
-
-def numbers(path):
-    with np.load(path, allow_pickle=False) as file:
-        return json.loads(file["meta"].item()), {name: file[name] for name in file.files if name != "meta"}
 
 
 def test_it_writes_what_the_library_gives(show, digits, tmp_path):

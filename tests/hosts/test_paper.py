@@ -467,7 +467,7 @@ def test_numbers_of_all_blocks():
 
 
 # ---- rows, as look.js reads them -------------------------------------------------------------------------------------
-def rows() -> Rows:
+def rows():
     """Two windows of two places of a 2 × 2 grid and a class token: [cls], then places 1, 2 and 3, 4."""
     values = np.arange(12, dtype=float).reshape(2, 2, 3)
     return Rows(

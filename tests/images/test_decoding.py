@@ -1,6 +1,5 @@
 """No picture holds the server: what is slow to decode is counted before, or ended, and keeps nobody else waiting."""
 
-import io
 import os
 import signal
 import struct
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.images.test_image import saved
 from vizkit import decoding, isolated, isolated_decoding
 from vizkit import image as reading
 from vizkit.decoding import LIGHT_PIXELS, MAX_SCANS, jpeg_work, light
@@ -25,12 +25,6 @@ from vizkit.isolated_decoding import DECODERS, BusyError, decode_isolated
 
 def gradient(width=96, height=64):
     return Image.linear_gradient("L").resize((width, height)).convert("RGB")
-
-
-def saved(image, kind, **options):
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
 
 
 def scan_bomb(scans, size=(96, 64)):

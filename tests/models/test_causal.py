@@ -3,7 +3,6 @@
 Random weights throughout; the numbers do not matter here, only who can see whom.
 """
 
-import numpy as np
 import pytest
 import timm
 import torch
@@ -352,7 +351,7 @@ def test_registers_at_518_pixels():
 
 
 @pytest.fixture(scope="module")
-def torchvision_vit() -> Loaded:
+def torchvision_vit():
     torch.manual_seed(0)
     loaded = vizkit.load("torchvision:vit_b_16", pretrained=False, device="cpu")
     del loaded.model.encoder.layers[2:]
@@ -389,7 +388,7 @@ def test_torchvision_vit_has_gradients(torchvision_vit):
 
 
 @pytest.fixture(scope="module")
-def vit_and_image() -> tuple[Loaded, np.ndarray, Trace]:
+def vit_and_image():
     torch.manual_seed(0)
     loaded = vizkit.load("test_vit", pretrained=False, device="cpu")
     image = noisy_picture(160, 160)

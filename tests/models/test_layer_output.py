@@ -28,29 +28,29 @@ TRUE = weights.attention_weights
 # Ways to be wrong -----------------------------------------------------------------------------------------------------
 
 
-def reversed_channels(query: Tensor, key: Tensor, **options) -> Tensor:
+def reversed_channels(query, key, **options):
     return TRUE(query.flip(-1), key, **options)
 
 
-def wrong_scale(query: Tensor, key: Tensor, **options) -> Tensor:
+def wrong_scale(query, key, **options):
     return TRUE(query, key, **options | {"scale": 1.05 * (options.get("scale") or query.shape[-1] ** -0.5)})
 
 
-def next_row(query: Tensor, key: Tensor, **options) -> Tensor:
+def next_row(query, key, **options):
     return TRUE(query.roll(1, -2), key, **options)
 
 
-def transposed(query: Tensor, key: Tensor, **options) -> Tensor:
+def transposed(query, key, **options):
     """Columns that sum to one, laid down as rows: what a mixed-up product would give."""
     return TRUE(key, query, **options) if query.shape == key.shape else next_row(query, key, **options)
 
 
-def next_head(query: Tensor, key: Tensor, **options) -> Tensor:
+def next_head(query, key, **options):
     """Where heads come one by one, there is no next one: then the last row for the first."""
     return next_row(query, key, **options) if query.shape[-3] == 1 else TRUE(query, key.roll(1, -3), **options)
 
 
-def without_mask(query: Tensor, key: Tensor, **options) -> Tensor:
+def without_mask(query, key, **options):
     return TRUE(query, key, **options | {"attn_mask": None, "is_causal": False})
 
 
@@ -143,7 +143,7 @@ def test_masks_and_scales_are_part_of_the_proof(case, mode, dtype, monkeypatch):
 class Grouped(Fused):
     """Grouped-query attention: six query heads, and every second one has keys and values of its own."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         out = F.scaled_dot_product_attention(query, key[:, ::2], value[:, ::2], enable_gqa=True)
         return self.proj(out.transpose(1, 2).flatten(2))

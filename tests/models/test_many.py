@@ -108,7 +108,7 @@ def test_later_batches_are_told_apart_too_and_may_be_smaller():
 class Mixing(nn.Module):
     """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
 
-    def __init__(self, between: str, apart: Callable[[torch.Tensor], torch.Tensor] | None = None) -> None:
+    def __init__(self, between: str, apart: Callable[[torch.Tensor], torch.Tensor] | None = None):
         super().__init__()
         self.apart = apart or self.all_of_it
         torch.manual_seed(0)

@@ -136,16 +136,16 @@ def test_double_precision_stays():
 class Fused(nn.Module):
     """Self-attention through the fused kernel; `options` go to it."""
 
-    def __init__(self, channels: int = 12, heads: int = HEADS, **options) -> None:
+    def __init__(self, channels: int = 12, heads: int = HEADS, **options):
         super().__init__()
         self.num_heads, self.options = heads, options
         self.qkv, self.proj = nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
 
-    def heads_of(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def heads_of(self, x):
         query, key, value = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         return query, key, value
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         return self.proj(F.scaled_dot_product_attention(query, key, value, **self.options).transpose(1, 2).flatten(2))
 
@@ -155,7 +155,7 @@ class Written(Fused):
 
     spelling = "method"
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         scores = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
         softmaxes = {"method": lambda s: s.softmax(dim=-1), "F": lambda s: F.softmax(s, -1)}
@@ -166,7 +166,7 @@ class Written(Fused):
 class Linear(Fused):
     """CoaT's linear attention: softmax of the keys over the tokens, axis −2 of (image, head, token, channel)."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         context = key.softmax(dim=2).transpose(-1, -2) @ value
         return self.proj((query @ context).transpose(1, 2).flatten(2))
@@ -175,12 +175,12 @@ class Linear(Fused):
 class Toy(nn.Module):
     """Two layers of attention and a head."""
 
-    def __init__(self, layer=Fused, channels: int = 12, labels: int = 5, **options) -> None:
+    def __init__(self, layer=Fused, channels: int = 12, labels: int = 5, **options):
         super().__init__()
         self.blocks = nn.ModuleList(layer(channels, **options) for _ in range(2))
         self.head = nn.Linear(channels, labels)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         for block in self.blocks:
             x = x + block(x)
         return self.head(x.mean(1))
@@ -189,12 +189,12 @@ class Toy(nn.Module):
 class MultiHead(nn.Module):
     """`nn.MultiheadAttention`, batch first or not, with the caller's choice of weights."""
 
-    def __init__(self, channels: int = 12, batch_first: bool = True, **options) -> None:
+    def __init__(self, channels: int = 12, batch_first: bool = True, **options):
         super().__init__()
         self.attention, self.options = nn.MultiheadAttention(channels, HEADS, batch_first=batch_first), options
         self.batch_first, self.returned = batch_first, None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = x if self.batch_first else x.transpose(0, 1)
         out, self.returned = self.attention(x, x, x, **self.options)
         return out if self.batch_first else out.transpose(0, 1)
@@ -347,7 +347,7 @@ def test_a_model_in_half_precision(layer, dtype, heads):
         assert call.weights.shape == (1, HEADS if heads == "each" else 1, KEYS, KEYS)
 
 
-def attention_mask() -> Tensor:
+def attention_mask():
     return torch.rand(KEYS, KEYS, generator=torch.Generator().manual_seed(3)) < 0.3
 
 
@@ -402,7 +402,7 @@ def test_rows_of_one_image_without_an_axis_for_it():
 class Squeeze(nn.Module):
     """Softmaxes that are no attention: over branches (SKNet), over radix (ResNeSt), over classes; and one that is."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         F.softmax(x.view(1, 2, 3, 2, KEYS), dim=1)
         torch.softmax(x.view(1, 3, 4, KEYS), dim=1)
         x.view(-1, KEYS).softmax(-1)
@@ -418,7 +418,7 @@ def test_squeeze_softmaxes_are_no_attention():
 
 def test_attention_pooling():
     class Pool(Fused):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             query, key, value = self.heads_of(x)
             out = F.scaled_dot_product_attention(query[:, :, :1], key, value)
             return self.proj(out.transpose(1, 2).flatten(2))
@@ -602,11 +602,11 @@ def test_without_a_number_of_heads_the_projected_tokens_tell(shape, positions, e
 class Unnamed(nn.Module):
     """Attention of three heads in windows of `group` tokens, written as `order` says; the heads have another name."""
 
-    def __init__(self, order: str, group: int, way: str) -> None:
+    def __init__(self, order: str, group: int, way: str):
         super().__init__()
         self.order, self.group, self.way, self.qkv = order, group, way, nn.Linear(12, 36)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         query, key, value = self.qkv(x).unflatten(1, (-1, self.group)).unflatten(-1, (3, 3, 4)).unbind(3)
         axes = {"group head": (0, 1, 3, 2, 4), "head group": (0, 3, 1, 2, 4)}[self.order]
         query, key, value = (each.permute(axes) for each in (query, key, value))  # 1, two axes, token, channel

@@ -26,14 +26,14 @@ PICTURE = noisy_picture(48, 80)
 class TenLines(nn.Module):
     """A ViT as people write it on an evening; `special` tokens stand first or, with `last`, after the patches."""
 
-    def __init__(self, special: int = 1, last: bool = False, kernel: bool = True) -> None:
+    def __init__(self, special: int = 1, last: bool = False, kernel: bool = True):
         super().__init__()
         self.embed, self.special, self.last, self.kernel = nn.Conv2d(3, 24, 8, 8), special, last, kernel
         self.tokens = nn.Parameter(torch.randn(1, special, 24))
         self.layers = nn.ModuleList(nn.ModuleDict({"qkv": nn.Linear(24, 72), "out": nn.Linear(24, 24)}) for _ in "12")
         self.head = nn.Linear(24, 7)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         parts = [self.tokens.expand(len(x), -1, -1), x]
         x = torch.cat(parts[::-1] if self.last else parts, 1)
@@ -50,22 +50,22 @@ class TenLines(nn.Module):
 class Encoder(nn.Module):
     """torch's own encoder, which becomes one fused operation where nobody looks."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 5)
         self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.head(self.layers(self.embed(x).flatten(2).transpose(1, 2)).mean(1))
 
 
 class Einsum(nn.Module):
-    def __init__(self, softmax: bool) -> None:
+    def __init__(self, softmax: bool):
         super().__init__()
         self.embed, self.qkv, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 48), nn.Linear(16, 5)
         self.softmax = softmax
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         q, k, v = self.qkv(self.embed(x).flatten(2).transpose(1, 2)).chunk(3, -1)
         scores = torch.einsum("bid,bjd->bij", q, k)
         weights = scores.softmax(-1) if self.softmax else scores.exp() / scores.exp().sum(-1, keepdim=True)
@@ -127,7 +127,7 @@ def test_patches_in_columns_are_found_in_columns():
     """Tokens that run down first: their order is not taken for the usual one."""
 
     class Down(TenLines):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return super().forward(x.transpose(-2, -1))
 
     layer = vizkit.trace(vizkit.wrap(Down(0), size_hw=SIZE_HW), PICTURE).attention[0]
@@ -177,7 +177,7 @@ def test_a_stem_that_overlaps_is_measured():
 class Blurred(TenLines):
     """Every pixel reaches every token, its own patch most."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return super().forward(x - x.mean((-2, -1), keepdim=True))
 
 
@@ -197,7 +197,7 @@ def test_a_stem_that_normalises_over_the_whole_picture_is_measured():
 
 def test_where_every_pixel_reaches_every_token_in_another_order_nothing_is_said():
     class Down(Blurred):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return super().forward(x.transpose(-2, -1))
 
     trace = vizkit.trace(vizkit.wrap(Down(), size_hw=SIZE_HW), PICTURE)
@@ -306,11 +306,11 @@ def test_vit_pytorch_is_recorded_and_placed(kind):
 
 
 class Answers(nn.Module):
-    def __init__(self, answer) -> None:
+    def __init__(self, answer):
         super().__init__()
         self.answer = answer
 
-    def forward(self, x: Tensor):
+    def forward(self, x):
         return self.answer
 
 
@@ -321,7 +321,7 @@ def test_an_answer_without_logits_is_refused_in_a_sentence(answer):
 
 
 class Channels(TenLines):
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int):
         super().__init__()
         self.embed = nn.Conv2d(channels, 24, 8, 8)
 

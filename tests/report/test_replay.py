@@ -251,7 +251,7 @@ def test_a_picture_with_changes_is_made_again_with_them(shows, array):
 def test_changes_of_strangers_give_one_sentence(edit: str):
     item = replace(item_of(VIT, Explore(layer=3, query="cls")), edits=(edit,))
 
-    def make() -> None:
+    def make():
         (inputs,) = inputs_for(Report("hostile", (Entry(item),)), {}, {})
         made(item, inputs)
 
@@ -371,7 +371,7 @@ def test_a_view_of_a_stranger_gives_one_sentence(change):
     record = json.loads(Report("", (Entry(item_of(VIT, Rollout())),)).to_json())
     record["items"][0] |= change
 
-    def make() -> None:
+    def make():
         report = opened(json.dumps(record).encode())
         (inputs,) = inputs_for(report, {}, {})
         made(report.entries[0].item, inputs)

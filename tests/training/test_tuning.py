@@ -12,12 +12,12 @@ from torch import nn
 from torch.testing import assert_close
 
 import vizkit
+from tests.training.test_training import followed
 from vizkit.datasets.opening import open_set
 from vizkit.evaluation import paired
 from vizkit.image import Preprocessing, prepare_all
 from vizkit.training import tuning
 from vizkit.training.architectures import build
-from vizkit.training.loop import train
 from vizkit.training.optimizing import choose_trainable
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
@@ -25,13 +25,6 @@ from vizkit.training.runs.folder import RunFolder
 
 OTHERS = ("ant", "bee", "wasp")
 QUICK = {"epochs": 1, "batch": 32, "flip": 0.0, "warmup_epochs": 0.0}
-
-
-def followed(path, recipe):
-    run = RunFolder(path)
-    run.create(recipe)
-    train(run, recipe, device="cpu")
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from vizkit.models.networks.detr import DETR
 from vizkit.models.networks.positions import cell_positions, point_positions
 
 
-def theirs() -> DetrForObjectDetection:
+def theirs():
     resnet = ResNetConfig(
         embedding_size=8, hidden_sizes=[8, 12, 16, 20], depths=[1, 1, 1, 1], layer_type="basic", out_features=["stage4"]
     )
@@ -37,7 +37,7 @@ def theirs() -> DetrForObjectDetection:
     return model
 
 
-def backbone() -> torch.nn.Module:
+def backbone():
     return timm.create_model("resnet18", num_classes=0, global_pool="")
 
 

@@ -15,7 +15,7 @@ SEQ2SEQ = [name for name in NETWORKS if name.startswith("seq2seq")]
 SIZES = {"seq2seq_transformer": {"dim": 12, "depth": 2, "heads": 2, "hidden": 20, "max_length": 19}}
 
 
-def network(name: str) -> nn.Module:
+def network(name):
     torch.manual_seed(7)
     return build(name, WORDS, SIZES.get(name, {"dim": 12})).eval()
 

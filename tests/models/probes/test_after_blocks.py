@@ -22,7 +22,7 @@ def blocks_of(loaded: Loaded) -> tuple[Trace, str, tuple[Features, ...]]:
     return made, *after_blocks(loaded, made, pixels_of(loaded, IMAGE))
 
 
-def torchvisions() -> Loaded:
+def torchvisions():
     from torchvision.models.swin_transformer import SwinTransformer
 
     torch.manual_seed(0)

@@ -10,14 +10,14 @@ from vizkit.models.probes.convolution.layers_seen import BINS, Seeing
 
 
 class Small(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(2, 3, 3, stride=2, padding=1)
         self.norm = nn.BatchNorm2d(3)
         self.act = nn.ReLU(inplace=True)
         self.second = nn.Conv2d(3, 5, 1)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         x = self.act(self.norm(self.first(x)))
         return F.gelu(self.second(x) + 1)  # the sum comes between: GELU does not follow the convolution
 

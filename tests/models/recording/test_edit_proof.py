@@ -18,7 +18,6 @@ from tests.drawn import noisy_picture
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, TOKENS, Fused, Model, Torch, Written, wrapped
 from vizkit.models import EditError, attention_places, pixels_of, trace
 from vizkit.models.recording import edit_proof, editing
-from vizkit.models.recording.edits import Edit
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Trace, TraceError
 
@@ -31,19 +30,19 @@ TEXTS = ("uniform:1.2", "temperature:1.2=4", "blind:1=2", "frozen:1.2", "heads:1
 # Ways to be wrong -----------------------------------------------------------------------------------------------------
 
 
-def ignored(edit: Edit, layer: int) -> list[Edit]:
+def ignored(edit, layer):
     return []
 
 
-def one_layer_later(edit: Edit, layer: int) -> list[Edit]:
+def one_layer_later(edit, layer):
     return [edit] if edit.concerns(layer - 1) else []
 
 
-def another_head(edit: Edit, layer: int) -> list[Edit]:
+def another_head(edit, layer):
     return [replace(edit, head=(edit.head + 1) % HEADS) if edit.head is not None else edit] if not layer else []
 
 
-def half_of_it(edit: Edit, layer: int) -> list[Edit]:
+def half_of_it(edit, layer):
     return [replace(edit, value=edit.value / 2)] if not layer else []
 
 
@@ -120,12 +119,12 @@ def causal(low: float) -> Tensor:
 class OfKernel(Fused):
     """How a fused layer is told, by name."""
 
-    def __init__(self, how: str = "") -> None:
+    def __init__(self, how: str = ""):
         super().__init__()
         self.how = how
         self.bias = nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
 
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         low = torch.full((), -300.0)
         options = {
             "true allows": {"attn_mask": OPEN},
@@ -143,7 +142,7 @@ class OfKernel(Fused):
 class ByHand(OfKernel):
     """And one that is written out."""
 
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         scores = query @ key.mT * query.shape[-1] ** -0.5 + self.bias
         if self.how == "added":
             scores = scores + causal(-100.0)
@@ -170,11 +169,11 @@ class ByHand(OfKernel):
 
 
 class Multi(Torch):
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str):
         super().__init__()
         self.how = how
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         options = {
             "true forbids": {"attn_mask": ~OPEN},
             "-100": {"attn_mask": causal(-100.0)},
@@ -229,7 +228,7 @@ def test_who_is_blind_to_all_that_it_may_see_sees_that(kind: type[nn.Module], ho
 class Both(ByHand):
     """A bias with the mask in it: nothing says what of it is the mask."""
 
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         return (query @ key.mT + self.together()).softmax(-1) @ value
 
     def together(self) -> Tensor:
@@ -237,7 +236,7 @@ class Both(ByHand):
 
 
 class BothOfKernel(Both):
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=self.together())
 
 

@@ -22,11 +22,11 @@ class Fused(nn.Module):
 
     num_heads = HEADS
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.qkv, self.proj = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         query, key, value = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         return self.proj(self.mixed(query, key, value).transpose(1, 2).flatten(2))
 
@@ -40,25 +40,25 @@ class Written(Fused):
 
 
 class Torch(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.attention = nn.MultiheadAttention(DIM, HEADS, batch_first=True)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return self.attention(x, x, x, need_weights=False)[0]
 
 
 class Model(nn.Module):
     """Two layers on patches of 16 pixels and a class token."""
 
-    def __init__(self, kind: type[nn.Module]) -> None:
+    def __init__(self, kind: type[nn.Module]):
         super().__init__()
         self.embed = nn.Conv2d(3, DIM, 16, 16)
         self.cls_token = nn.Parameter(torch.randn(1, 1, DIM))
         self.layers = nn.ModuleList(kind() for _ in range(2))
         self.head = nn.Linear(DIM, 7)
 
-    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+    def forward(self, pixels):
         x = self.embed(pixels).flatten(2).mT
         x = torch.cat([self.cls_token.expand(len(x), -1, -1), x], 1)
         for layer in self.layers:
@@ -193,7 +193,7 @@ def test_other_threads_see_the_unchanged_model() -> None:
             begun.set()
             assert go_on.wait(30)
 
-    def other() -> None:
+    def other():
         assert begun.wait(30)
         seen.append(trace(loaded, IMAGE).logits)
         go_on.set()

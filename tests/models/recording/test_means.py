@@ -17,7 +17,7 @@ OTHERS = [noisy_picture(32, 32, seed=i) for i in (1, 2, 3)]
 OWN = slice(DIM // HEADS, 2 * DIM // HEADS)  # head 2
 
 
-def by_hand() -> torch.Tensor:
+def by_hand():
     """Logits when head 2 of layer 1 gives its mean over `OTHERS` at every token."""
     loaded, seen = wrapped(Fused), []
     projection = loaded.model.layers[0].proj

@@ -23,11 +23,11 @@ NOTE = "layers change their weights after the softmax"
 class Mixing(TenLines):
     """`mix` makes of scores and values, both by head, what the layer goes on with."""
 
-    def __init__(self, mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None) -> None:
+    def __init__(self, mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None):
         super().__init__()
         self.mix, self.broken = mix, layer
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
         for at, layer in enumerate(self.layers):

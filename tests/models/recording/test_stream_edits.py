@@ -18,7 +18,7 @@ SEEN = noisy_picture(48, 48, 6)
 
 
 @pytest.fixture(scope="module")
-def vit() -> vizkit.models.Loaded:
+def vit():
     torch.manual_seed(0)
     return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), device="cpu")
 

@@ -71,7 +71,7 @@ def test_gradients_are_those_of_finite_differences(name):
     texts = [model.tensor(model.source_ids(SOURCE)), model.tensor(model.target_ids(TARGET))]
     texts = texts if model.translates else [model.tensor(model.line_ids(SOURCE, TARGET))]
 
-    def scores() -> torch.Tensor:
+    def scores():
         return network(*texts)[0, first : first + 4].log_softmax(-1)[torch.arange(4), answers]
 
     gradient = torch.zeros(4, table.weight.shape[1], dtype=torch.float64)

@@ -62,19 +62,19 @@ def unknown(trace: PicturedTrace) -> str:
 # vit-pytorch ----------------------------------------------------------------------------------------------------------
 
 
-def cait() -> nn.Module:
+def cait():
     from vit_pytorch.cait import CaiT
 
     return CaiT(image_size=32, patch_size=8, cls_depth=2, **SMALL)
 
 
-def t2t() -> nn.Module:
+def t2t():
     from vit_pytorch.t2t import T2TViT
 
     return T2TViT(image_size=64, **SMALL)
 
 
-def cross_vit() -> nn.Module:
+def cross_vit():
     from vit_pytorch.cross_vit import CrossViT
 
     sides = {"enc_depth": 1, "enc_heads": 4, "enc_mlp_dim": 64, "enc_dim_head": 8}
@@ -83,7 +83,7 @@ def cross_vit() -> nn.Module:
     return CrossViT(image_size=48, num_classes=5, sm_patch_size=8, lg_patch_size=24, **cross, **options)
 
 
-def max_vit() -> nn.Module:
+def max_vit():
     from vit_pytorch.max_vit import MaxViT
 
     return MaxViT(num_classes=5, dim=16, depth=(1, 1), dim_head=8, window_size=4, dim_conv_stem=16)
