@@ -11,7 +11,6 @@ from torch.testing import assert_close
 import vizkit
 from tests.views.contract import everything, model
 from vizkit.analysis.convolution.sliding import Steps, output
-from vizkit.analysis.remarks.convolution import made_of
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.models.probes.convolution.first_layer import first_layer
@@ -137,14 +136,6 @@ def test_a_layer_with_its_fields_and_the_origin_of_a_number():
     (metrics,) = (block for block in blocks if isinstance(block, Metrics))
     assert [what for what, *_ in metrics.items] == ["after the convolution", "after the norm", "after the activation"]
     assert "✓ The shares sum to the model’s own number" in said(blocks)
-
-
-def test_the_sentence_counts_the_channels_that_make_half():
-    remark = made_of([4, 5, 6, 7], [1.0, -3.0, 2.0, 0.0], 0.5)
-    assert remark == (
-        "Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half of all that is added "
-        "or taken away."
-    )
 
 
 # ---- Reach -----------------------------------------------------------------------------------------------------------

@@ -2,13 +2,11 @@
 
 from itertools import combinations, permutations
 
-import numpy as np
 import pytest
 import torch
 from torch.testing import assert_close
 
 from vizkit.analysis.comparison.cka import alignment, gram, hsic
-from vizkit.analysis.remarks.interventions import of_alignment
 from vizkit.traces import NotApplicable
 
 torch.manual_seed(0)
@@ -58,16 +56,6 @@ def test_what_is_the_same_for_all_pictures_has_no_alignment():
     assert values[0, 1].isnan()
     with pytest.raises(NotApplicable, match="at least 4"):
         hsic([gram(X[:3])])
-
-
-def test_the_sentences_by_hand():
-    values = np.array([[1, 0.9, 0.3], [0.9, 1, 0.7], [0.3, 0.7, 1]])
-    assert of_alignment(values, "ViT", "") == (
-        "In ViT layers next to each other agree to 0.80 on average, the first and the last to 0.30."
-    )
-    assert of_alignment(values[:2, 1:], "ViT", "CNN") == (
-        "The most alike are layer 2 of ViT and layer 1 of CNN (1.00); the last layers of both agree to 0.70."
-    )
 
 
 def test_an_alignment_is_a_share_of_what_each_layer_has_by_itself():
