@@ -2,6 +2,7 @@
 
 import threading
 
+import numpy as np
 import pytest
 import timm
 import torch
@@ -13,7 +14,7 @@ from tests.drawn import noisy_picture
 from vizkit.models import Edit, EditError, Keep, trace
 from vizkit.models.recording.edits import ALL, parse
 
-IMAGE = noisy_picture(32, 32)
+IMAGE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
 TOKENS, DIM, HEADS = 5, 12, 3
 
 
