@@ -10,10 +10,8 @@ import timm
 import torch
 from safetensors.torch import save_file
 from timm.models._hub import save_config_for_hf
-from torch.testing import assert_close
 
 import vizkit
-from tests.drawn import noise, noisy_picture, seeded
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines, by_hand
 from tests.toys import linear, picture
 from vizkit import heads
@@ -108,7 +106,7 @@ def test_every_head_answers_in_the_outputs_that_there_are(head):
 
 def test_softmax_by_hand():
     logits = torch.tensor([0.0, LN3])  # 1 : 3
-    assert_close(SOFTMAX.values(logits), torch.tensor([0.25, 0.75]))
+    torch.testing.assert_close(SOFTMAX.values(logits), torch.tensor([0.25, 0.75]))
     assert SOFTMAX.answers(logits) == (1,)
     assert SOFTMAX.target(logits) == 1
     assert SOFTMAX.top(logits) == [(1, pytest.approx(0.75)), (0, pytest.approx(0.25))]
@@ -119,7 +117,7 @@ def test_softmax_by_hand():
 
 def test_sigmoid_by_hand():
     logits = torch.tensor([-LN3, 0.0, LN3])  # odds of 1 : 3, 1 : 1, 3 : 1
-    assert_close(SIGMOID.values(logits), torch.tensor([0.25, 0.5, 0.75]))
+    torch.testing.assert_close(SIGMOID.values(logits), torch.tensor([0.25, 0.5, 0.75]))
     assert SIGMOID.answers(logits) == (1, 2)  # several may be right
     assert SIGMOID.answers(logits - 2) == ()
     assert SIGMOID.target(logits) == 2
@@ -142,7 +140,7 @@ def test_embedding_by_hand():
     assert score(torch.tensor([[6.0, 8.0], [4.0, -3.0]])).tolist() == pytest.approx([10.0, 0.0])
     at = own.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(scorer(at, ITSELF)(at), at)
-    assert_close(gradient, torch.tensor([0.6, 0.8]))  # of the length
+    torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))  # of the length
     assert scorer(own, 1)(own) == 4.0
     assert scorer(torch.zeros(2), ITSELF)(torch.zeros(2)) == 0.0  # not NaN
 
@@ -168,7 +166,7 @@ def test_only_classes_that_exclude_one_another_have_rivals(head):
 
 
 def test_an_embedding_is_scored_along_its_own_direction():
-    matrix = noise(3 * 4 * 8, 5, seed=4)
+    matrix = torch.randn(3 * 4 * 8, 5, generator=torch.Generator().manual_seed(4))
     own, changed = picture(1), picture(2)
     subject = Subject(lambda x: x.flatten(1) @ matrix, own, ITSELF, head=EMBEDDING)
     first, then = own.flatten() @ matrix, changed.flatten() @ matrix
@@ -180,11 +178,11 @@ def test_a_likeness_is_the_cosine_and_its_gradient_that_of_the_length_along():
     own = torch.tensor([3.0, 4.0])
     outputs = torch.tensor([[3.0, 4.0], [6.0, 8.0], [4.0, -3.0], [0.0, 5.0], [0.0, 0.0]])
     parts = parts_along(outputs, own)
-    assert_close(parts, torch.tensor([[5.0, 0.0], [10.0, 0.0], [0.0, 5.0], [4.0, 3.0], [0.0, 0.0]]))
-    assert_close(LIKENESS.values(parts)[:, 0], torch.tensor([1.0, 1.0, 0.0, 0.8, 0.0]))
+    torch.testing.assert_close(parts, torch.tensor([[5.0, 0.0], [10.0, 0.0], [0.0, 5.0], [4.0, 3.0], [0.0, 0.0]]))
+    torch.testing.assert_close(LIKENESS.values(parts)[:, 0], torch.tensor([1.0, 1.0, 0.0, 0.8, 0.0]))
     at = own.clone().requires_grad_()
     (gradient,) = torch.autograd.grad(parts_along(at, own)[LIKENESS.target(parts[0])], at)
-    assert_close(gradient, torch.tensor([0.6, 0.8]))
+    torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))
     assert LIKENESS.lines(parts[3], str) == [("0", "0.800")]
     assert not torch.isnan(parts_along(own, torch.zeros(2))).any()
 
@@ -240,7 +238,8 @@ class Several(TenLines):
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with seeded():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
         yield
 
 
@@ -349,7 +348,7 @@ def test_a_head_without_an_axis_of_outputs_has_one(end):
         values = loaded.head.values(logits_of_batch(loaded)(two))
         own = model(two)
     assert values.shape == (2, 1)
-    assert_close(values[:, 0], own, rtol=0, atol=1e-6)
+    torch.testing.assert_close(values[:, 0], own, rtol=0, atol=1e-6)
     trace = vizkit.trace(loaded, PICTURE, target=0)
     assert trace.check.passed
     assert [share for _, share in trace.labels] == pytest.approx([float(own[0])], abs=1e-5)
@@ -459,20 +458,20 @@ def test_the_gradients_of_an_embedding_are_those_of_its_length():
     _, gradients = by_hand(model, pixels_of(loaded, PICTURE), torch.Tensor.norm)
     assert trace.target == ITSELF
     for layer, gradient in zip(trace.attention, gradients, strict=True):
-        assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-6)
+        torch.testing.assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("head", HEADS)
 def test_every_fast_map_and_occlusion_have_a_target_that_means_something(head):
     loaded = vizkit.wrap(timm.create_model("test_vit", num_classes=4, img_size=48), size_hw=(48, 48), head=head)
-    picture = noisy_picture(48, 48, 1)
+    picture = np.random.default_rng(1).integers(0, 256, (48, 48, 3), dtype=np.uint8)
     question = Question.of(loaded, picture)
     assert question.subject.target == loaded.head.target(question.trace.logits)
     for method in ("rollout", "generic_relevance", "legrad", "grad_cam", "occlusion"):
         assert torch.isfinite(question.explain(method).heat).all()
     if head == "embedding":
         length = question.trace.logits.norm()
-        assert_close(question.subject.score(question.subject.pixels)[0], length, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(question.subject.score(question.subject.pixels)[0], length, rtol=1e-4, atol=1e-4)
         assert question.explain("generic_relevance").target == ITSELF
 
 

@@ -501,7 +501,7 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     expect(page.get_by_test_id("stMain").locator("iframe")).to_have_count(1, timeout=LONG_MS)
 
 
-@pytest.mark.rest
+@pytest.mark.product(first=0)
 def test_a_reload_that_would_empty_the_report_is_asked_about(page: Page, server: str):
     asked: list[str] = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))

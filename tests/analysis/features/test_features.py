@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from numpy.testing import assert_allclose
-from torch.testing import assert_close
 
 from vizkit.analysis.attention.positions import pca_rgb
 from vizkit.analysis.features.matching import matching_error, middles, most_alike, near, shared
@@ -45,8 +43,8 @@ def test_an_orthogonal_change_of_all_vectors_leaves_the_colours_equal():
     turn = torch.linalg.qr(torch.randn(7, 7, generator=GENERATOR)).Q
     one, other = (principal(each, even(given), none(given)) for each in (given, [image @ turn for image in given]))
     for before, after in zip(one.rgb, other.rgb, strict=True):
-        assert_close(before, after, atol=1e-5, rtol=0)
-    assert_close(one.explained, other.explained, atol=1e-9, rtol=1e-6)
+        torch.testing.assert_close(before, after, atol=1e-5, rtol=0)
+    torch.testing.assert_close(one.explained, other.explained, atol=1e-9, rtol=1e-6)
 
 
 def test_components_point_to_the_foreground_and_turn_with_it():
@@ -56,7 +54,7 @@ def test_components_point_to_the_foreground_and_turn_with_it():
     flat = torch.cat([each.flatten() / each.mean() for each in weights])
     scores = torch.cat([each.flatten(0, 1) for each in one.scores])
     assert ((flat - flat.mean()) @ scores > 0).all()
-    assert_close(one.scores[0], -other.scores[0], atol=1e-4, rtol=0)
+    torch.testing.assert_close(one.scores[0], -other.scores[0], atol=1e-4, rtol=0)
 
 
 def test_images_share_one_basis_and_a_long_patch_has_no_say_in_it():
@@ -77,7 +75,7 @@ def test_images_share_one_basis_and_a_long_patch_has_no_say_in_it():
 def test_it_is_the_same_analysis_as_that_of_a_table_of_positions():
     given = images(1)
     found, table = principal(given, even(given), none(given)), pca_rgb(given[0])
-    assert_close(found.explained.float(), table.explained)
+    torch.testing.assert_close(found.explained.float(), table.explained)
 
 
 def test_the_proof_of_the_basis_fails_for_another_one():
@@ -163,7 +161,7 @@ def test_an_image_matches_itself_and_a_mirror_swaps_left_and_right():
 
 def test_of_the_most_alike_patches_the_share_in_each_image():
     found = torch.tensor([[1, 2], [0, 3], [3, 0], [2, 1], [0, 1]])
-    assert_close(shared(found, [2, 3]), torch.tensor([[1 / 2, 1 / 2], [4 / 6, 2 / 6]]))
+    torch.testing.assert_close(shared(found, [2, 3]), torch.tensor([[1 / 2, 1 / 2], [4 / 6, 2 / 6]]))
 
 
 def test_a_patch_is_not_the_most_alike_to_itself():
@@ -190,7 +188,7 @@ def test_a_ridge_regression_of_two_patches_by_hand():
     a, b = 1 + RIDGE, 0.5
     inverse = np.array([[a, -b], [-b, a]]) / (a * a - b * b)
     cosines = np.array([[1, 0.5], [0.5, 1], [0, 0.75**0.5]])
-    assert_allclose(scores.numpy(), cosines @ inverse, atol=1e-4)
+    np.testing.assert_allclose(scores.numpy(), cosines @ inverse, atol=1e-4)
     assert things.tolist() == [2, 4, 4]
 
 
@@ -206,7 +204,7 @@ def test_an_orthogonal_change_of_all_vectors_leaves_the_labels_equal():
     given, painted = torch.randn(40, 9, generator=GENERATOR), {3: 1, 8: 2, 21: 2, 30: 4}
     turn = torch.linalg.qr(torch.randn(9, 9, generator=GENERATOR)).Q
     one, other = (probe(compact(each), painted) for each in (given, 5 * given @ turn))
-    assert_close(one[0], other[0], atol=2e-4, rtol=0)
+    torch.testing.assert_close(one[0], other[0], atol=2e-4, rtol=0)
     assert torch.equal(one[1], other[1])
 
 
