@@ -133,12 +133,10 @@ def few_steps(monkeypatch):
 
 
 def random_model(name, **options):
-    import torch
-
     import vizkit
+    from tests.drawn import seeded
 
-    with torch.random.fork_rng():
-        torch.manual_seed(11)
+    with seeded(11):
         return vizkit.load(name, pretrained=False, device="cpu", **options)
 
 

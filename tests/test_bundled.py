@@ -59,7 +59,7 @@ def test_the_class_token_looks_at_the_insect(fresh):
     assert np.mean(ratios) > 3
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_detector_finds_insects_it_has_never_seen():
     """docs/detection.md says more than .9 over 1,000 scenes of the seed that it was tested on."""
     detector = open_detector("bundled:scenes_detr")

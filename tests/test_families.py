@@ -10,14 +10,15 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
 import pytest
 import timm
 import torch
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
+from tests.drawn import noise, noisy_picture, seeded
 from vizkit.models import FAMILIES, families, family_of
 from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.recording.kinds import kind
@@ -116,15 +117,14 @@ WITHOUT_PLACES = {
 @cache
 def loaded_of(module: str) -> Loaded:
     name, size_hw, options = ZOO[module]
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = timm.create_model(name, pretrained=False, **options).eval().requires_grad_(False)
     calibrate(model, size_hw)
     return described(name, model, None, source="test")
 
 
 def pixels_of(module: str) -> Tensor:
-    return torch.randn(1, 3, *ZOO[module][1], generator=torch.Generator().manual_seed(1))
+    return noise(1, 3, *ZOO[module][1], seed=1)
 
 
 def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
@@ -134,7 +134,7 @@ def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
         norm.momentum = None  # the plain average
         norm.train()
     if norms:
-        model(torch.randn(4, 3, *size_hw, generator=torch.Generator().manual_seed(3)))
+        model(noise(4, 3, *size_hw, seed=3))
     model.eval()
 
 
@@ -182,7 +182,7 @@ def test_features_of_one_stream_of_tokens_are_what_leaves_each_block(module):
     for features, out in zip(trace.features, seen, strict=True):
         out = out[1] if module == "tnt" else out  # (words, patches)
         assert features.tokens.special == trace.attention[-1].query.special
-        torch.testing.assert_close(features.values, out[0])
+        assert_close(features.values, out[0])
 
 
 @pytest.mark.parametrize("module", ZOO)
@@ -234,7 +234,7 @@ def noise_in(pixels: Tensor, grid: tuple[int, int], cell: tuple[int, int]) -> Te
         for i, size, n in zip(cell, pixels.shape[-2:], grid, strict=True)
     )
     area = out[..., top:bottom, left:right]
-    area.copy_(torch.randn(area.shape, generator=torch.Generator().manual_seed(2)))
+    area.copy_(noise(*area.shape, seed=2))
     return out
 
 
@@ -323,8 +323,7 @@ def test_every_module_of_timm_that_speaks_of_attention_is_accounted_for():
 
 
 def test_features_of_a_cnn_lie_on_the_grid_of_their_stage():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         loaded = vizkit.load("test_resnet", pretrained=False, device="cpu")
     pixels = torch.randn(1, 3, 64, 160)
     trace = trace_of(loaded, pixels)
@@ -363,7 +362,7 @@ def test_cnns_with_something_like_attention(name, kind):
 
 
 def test_trace_of_an_image_goes_through_the_models_own_preprocessing():
-    image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+    image = noisy_picture(90, 120)
     trace = vizkit.trace(vizkit.load("test_vit", pretrained=False, device="cpu"), image)
     assert trace.image_size == (160, 160)
     assert trace.attention[0].query.grid == (10, 10)
@@ -393,7 +392,7 @@ def test_outlook_attention_gives_every_place_what_the_layer_gives_it():
             # A window every second place: an odd row or column lies in two, but for the last.
             covering = [torch.tensor([2 if i % 2 and i < n - 1 else 1 for i in range(n)]) for n in (rows, columns)]
             mixed = mixed * (covering[0][:, None] * covering[1]).flatten()[:, None]
-            torch.testing.assert_close(part.proj(mixed.view(1, rows, columns, -1)), out, atol=2e-5, rtol=1e-4)
+            assert_close(part.proj(mixed.view(1, rows, columns, -1)), out, atol=2e-5, rtol=1e-4)
 
 
 def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
@@ -412,7 +411,7 @@ def test_gradients_of_outlook_attention_are_those_of_the_shown_weights():
     gradient = wanted[:, ids][..., None] * values[:, ids][:, :, None]  # head window query key
     call, _, keys = by_place(Call("", None, "softmax", raw, gradient=gradient.transpose(0, 1)), ids, grid)
     assert keys.shape == (24, 25)
-    torch.testing.assert_close(call.weights.sum(-1), torch.ones(24, heads, 1))
+    assert_close(call.weights.sum(-1), torch.ones(24, heads, 1))
     logit = float((raw.transpose(0, 1) * gradient).sum())
     assert float((call.weights * call.gradient).sum()) == pytest.approx(logit, rel=1e-5)
 

@@ -409,7 +409,7 @@ assert not test.exception and test.title[0].value == "Explore"
     assert heavy_after(f"exec({page!r})") == "[]"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_lightness_test_can_fail():
     assert heavy_after("import vizkit.traces") == "['torch']"
 
@@ -496,7 +496,7 @@ def test_the_checker_of_names_can_fail(tmp_path, check, text):
     assert len(list(check(tmp_path))) == 1
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_first_picture_needs_no_compiler():
     """torch's compiler takes as long to import as torch and timm together. What was put in its place is gone."""
     code = """

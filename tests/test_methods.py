@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.analysis.conftest import image, made, traced
 from tests.toys import linear, picture
@@ -113,7 +114,7 @@ def test_a_new_method_is_its_own_map_everywhere(brightness):
     loaded, pixels = made("test_vit", depth=2), image(1)
     trace, subject = traced(loaded, pixels), Subject(lambda x: x.mean((2, 3)), pixels, 0)
     found = explain("brightness", trace, subject=subject)
-    torch.testing.assert_close(found.heat, pixels[0].mean(0))
+    assert_close(found.heat, pixels[0].mean(0))
     assert (found.method, found.signed, found.notes, found.target) == ("brightness", False, (), 0)
     assert applicable(trace)[-1] == "brightness"
     assert "brightness" not in applicable(trace, model=False)
@@ -133,13 +134,13 @@ def test_a_new_method_is_scored_as_itself(brightness):
 def test_the_page_shows_a_new_method_among_those_that_are_quick(brightness):
     of = attempt("bundled:digits_vit", inputs.sample("digit 3"))
     assert not isinstance(of, tuple)
-    torch.testing.assert_close(of.explanation("brightness", 3, None).heat, of.pixels[0].mean(0).cpu())
+    assert_close(of.explanation("brightness", 3, None).heat, of.pixels[0].mean(0).cpu())
 
 
 def test_a_question_explains_by_a_new_method(brightness, digits, photo):
     question = Question.of(digits, photo, 3)
     found = question.explain("brightness")
-    torch.testing.assert_close(found.heat, question.subject.pixels[0].mean(0).cpu())
+    assert_close(found.heat, question.subject.pixels[0].mean(0).cpu())
 
 
 def test_a_record_says_something_about_its_map(monkeypatch):
@@ -158,7 +159,7 @@ def test_a_difference_is_the_records_own_or_that_of_two_maps(monkeypatch):
     }
     monkeypatch.setitem(METHODS, "brightness", whole(**parts))
     found = explain("brightness", one, against=two)
-    torch.testing.assert_close(found.heat, one.logits.view(1, 5) * (3 - 1))
+    assert_close(found.heat, one.logits.view(1, 5) * (3 - 1))
     assert found.signed
     own = {"signed_run": lambda trace, against: torch.tensor([[float(trace.target), -float(against.target)]])}
     monkeypatch.setitem(METHODS, "brightness", whole(**parts, **own))

@@ -241,7 +241,7 @@ def test_a_page_is_a_file_a_line_and_its_views(with_view):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.product
+@pytest.mark.rest  # tests/views/test_contract.py asks the same of the view, without a page of its own
 @pytest.mark.parametrize(("before", "after", "code"), [("", "", 0), ("if not of.layers:", "if False:", 1)])
 def test_the_view_of_the_recipe_keeps_the_contract_that_is_promised(with_view, before, after, code):
     """On a model without attention too, which it refuses with a sentence; without that sentence it breaks."""

@@ -9,10 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from PIL import Image
+from torch.testing import assert_close
 
 import vizkit
 from tests.conftest import random_model
+from tests.drawn import noisy_picture
 from vizkit.datasets import samples
 from vizkit.datasets.photographs import picture as photograph
 from vizkit.image import ImageError
@@ -22,7 +25,7 @@ from vizkit.standalone import Card, fragment
 from vizkit.standalone.packing import STEPS, packed
 from vizkit.traces import TraceError
 
-PICTURE = np.random.default_rng(0).integers(0, 256, (90, 130, 3), dtype=np.uint8)
+PICTURE = noisy_picture(90, 130)
 
 
 def values_of(content):
@@ -47,7 +50,7 @@ def test_every_weight_is_within_half_a_step_of_the_largest_of_its_row(recorded):
         exact = weights.reshape(len(weights), -1, weights.shape[-1])
         near = values_of(content["heads"])
         assert (np.abs(near - exact) <= exact.max(-1, keepdims=True) * (0.5 / made.steps) + 1e-6).all()
-        np.testing.assert_allclose(values_of(content["mean"])[0], exact.mean(0), atol=exact.max() / 500)
+        assert_allclose(values_of(content["mean"])[0], exact.mean(0), atol=exact.max() / 500)
 
 
 def test_less_room_means_fewer_steps_then_no_heads_then_nothing(recorded):
@@ -67,8 +70,8 @@ def test_less_room_means_fewer_steps_then_no_heads_then_nothing(recorded):
 def test_a_trace_is_the_same_with_its_picture(recorded):
     loaded = vizkit.load(recorded.model, device="cpu")
     plain = plain_trace(loaded, PICTURE)
-    torch.testing.assert_close(recorded.logits, plain.logits)
-    torch.testing.assert_close(recorded.attention[0].weights, plain.attention[0].weights)
+    assert_close(recorded.logits, plain.logits)
+    assert_close(recorded.attention[0].weights, plain.attention[0].weights)
     assert recorded.check == plain.check
     assert recorded.labels[0] == (loaded.label(int(plain.logits.argmax())), float(plain.logits.softmax(0).max()))
     assert recorded.seen_box_xyxy == pytest.approx((20, 0, 110, 90), abs=3)  # the square in the middle
@@ -100,7 +103,7 @@ def test_names_cannot_leave_the_text_they_stand_in(recorded):
     assert "</script><script>alert" not in text
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_vit_base_stays_below_three_million_characters():
     loaded = random_model("vit_base_patch16_224")
     made = vizkit.trace(loaded, photograph("china"))

@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
+from torch.testing import assert_close
 
 from vizkit.traces import (
     PADDING,
@@ -27,7 +28,7 @@ THREE = Tokens("patches", grid=(1, 3), stride=16.0)
 GOOD = Check(row_sum_error=1e-7, layers_found=1, layers_expected=1, output_error=1e-6)
 
 
-def toy() -> Attention:
+def toy():
     """Two groups of two places, two heads, three tokens: group 0 is tokens 2 and 0, group 1 is token 1 and padding."""
     weights = torch.tensor(
         [
@@ -133,7 +134,7 @@ def attention_of(layout: tuple) -> tuple[Attention, Tensor]:
 @given(layouts())
 def test_row_times_is_the_product_with_dense(layout):
     attention, row = attention_of(layout)
-    torch.testing.assert_close(row_times(row, attention), row @ dense(attention).mean(0))
+    assert_close(row_times(row, attention), row @ dense(attention).mean(0))
 
 
 @settings(max_examples=100, deadline=None)
@@ -143,7 +144,7 @@ def test_query_rows_stacked_are_dense(layout):
     full = dense(attention)
     for token in range(len(attention.query)):
         if (attention.query_ids == token).any():
-            torch.testing.assert_close(query_row(attention, token), full[:, token])
+            assert_close(query_row(attention, token), full[:, token])
         else:
             assert not full[:, token].any()
 

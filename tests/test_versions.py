@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 LOCK = (ROOT / "requirements.lock").read_text().splitlines()
 
 
-def wanted() -> list[Requirement]:
+def wanted():
     """Of the program and of its tests."""
     lines = [*(ROOT / "requirements.txt").read_text().splitlines()]
     lines += (ROOT / "requirements-dev.txt").read_text().splitlines()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import vizkit
 from vizkit.writing import csv_lines, csv_of, csv_rows, read_record, write, write_record
@@ -113,7 +114,7 @@ def test_a_record_comes_back_as_it_was(tmp_path):
     assert (again.words, again.asked, again.leaves[1].share) == ((("x",), ()), {"n": 1, "none": None}, None)
     assert math.isnan(again.one.share or 0)
     for each in (again.leaves[0], again.named["a"], again.one):
-        np.testing.assert_array_equal(each.values, shared)
+        assert_array_equal(each.values, shared)
         assert each.values.dtype == np.float32
     assert again.leaves[1].values.dtype == int
     with np.load(tmp_path / "folder" / "tree.npz") as file:  # what three leaves share is there once

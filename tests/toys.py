@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from tests.drawn import noise
 from vizkit.analysis.attribution.subject import Subject
 
 SIZE = (4, 8)
@@ -20,7 +21,7 @@ def linear(weights: torch.Tensor, pixels: torch.Tensor, against: int | None = No
 
 
 def picture(seed: int, channels: int = 3) -> torch.Tensor:
-    return torch.randn(1, channels, *SIZE, generator=torch.Generator().manual_seed(seed))
+    return noise(1, channels, *SIZE, seed=seed)
 
 
 def by_cell(values: torch.Tensor) -> torch.Tensor:
@@ -31,11 +32,11 @@ def by_cell(values: torch.Tensor) -> torch.Tensor:
 class Stranger(nn.Module):
     """Anybody's module with attention, of three classes."""
 
-    def __init__(self, patch_px: int = 12, width: int = 32, heads: int = 4) -> None:
+    def __init__(self, patch_px: int = 12, width: int = 32, heads: int = 4):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, width, patch_px, patch_px), nn.Linear(width, 3)
         self.attention = nn.MultiheadAttention(width, heads, batch_first=True)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         return self.head((x + self.attention(x, x, x)[0]).mean(1))

@@ -12,6 +12,11 @@ from vizkit.traces import PADDING, Attention, Tokens
 Box = tuple[float, float, float, float]
 
 
+def size_of(pixels: Tensor) -> tuple[int, int]:
+    """(height, width) of images whose last two axes these are."""
+    return pixels.shape[-2], pixels.shape[-1]
+
+
 def cell_of(tokens: Tokens, token_id: int) -> tuple[int, int] | None:
     """(row, column) of a token on its grid; None for special tokens and tokens without a place."""
     index = token_id - len(tokens.special)

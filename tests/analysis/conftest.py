@@ -4,6 +4,7 @@ import pytest
 import timm
 import torch
 
+from tests.drawn import noise, seeded
 from vizkit.models import families
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Trace
@@ -17,8 +18,7 @@ SWIN = {"depths": (2, 2), "num_heads": (1, 2), "embed_dim": 24, "window_size": 4
 def made(name: str, **options):
     """A small model with random weights large enough that its attention and its gradients are not even."""
     options |= {} if name == "test_resnet" or "img_size" in options else {"img_size": SIZE}
-    with torch.random.fork_rng():
-        torch.manual_seed(2)
+    with seeded(2):
         model = timm.create_model(name, pretrained=False, num_classes=5, **options).eval().requires_grad_(False)
         for path, weight in model.named_parameters():
             if path.endswith("qkv.weight"):
@@ -31,7 +31,7 @@ def made(name: str, **options):
 
 
 def image(seed: int, size_hw=SIZE) -> torch.Tensor:
-    return torch.randn(1, 3, *size_hw, generator=torch.Generator().manual_seed(seed))
+    return noise(1, 3, *size_hw, seed=seed)
 
 
 def traced(loaded, pixels, target=TARGET) -> Trace:

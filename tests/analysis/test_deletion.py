@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.toys import CELLS, linear, picture
 from vizkit.analysis.attribution.subject import Stopped, Subject, filled
@@ -64,8 +65,8 @@ def test_batches_and_company_change_nothing(fill):
     heats = [torch.rand(2, 4, generator=torch.Generator().manual_seed(seed)) for seed in range(3)]
     alone = [curves(linear(weights, pixels, batch=1), [heat], CELLS, 4, fill)[0] for heat in heats]
     for one, other in zip(alone, curves(linear(weights, pixels, batch=5), heats, CELLS, 4, fill), strict=True):
-        torch.testing.assert_close(one.deletion, other.deletion)
-        torch.testing.assert_close(one.insertion, other.insertion)
+        assert_close(one.deletion, other.deletion)
+        assert_close(one.insertion, other.insertion)
         assert float(one.deletion[0]) == pytest.approx(float(one.insertion[-1]))
         assert float(one.deletion[-1]) == pytest.approx(float(one.insertion[0]))
 
@@ -135,14 +136,14 @@ def test_imputation_is_the_dense_solution():
                         right[i] += weight * pixels[0, :, there[0], there[1]]
         expected = pixels[0].clone()
         expected[:, gone] = torch.linalg.solve(matrix, right).T
-        torch.testing.assert_close(found[image], expected, rtol=0, atol=5e-3)
+        assert_close(found[image], expected, rtol=0, atol=5e-3)
 
 
 def test_imputation_keeps_a_plain_picture_and_what_is_left():
     plain = torch.full((1, 3, 9, 7), -2.0)
     missing = torch.zeros(1, 1, 9, 7, dtype=torch.bool)
     missing[..., 1:8, :6] = True
-    torch.testing.assert_close(imputed(plain, missing), plain, rtol=0, atol=1e-3)
+    assert_close(imputed(plain, missing), plain, rtol=0, atol=1e-3)
     known = picture(5)
     half = torch.zeros(1, 1, 4, 8, dtype=torch.bool)
     half[..., :4] = True

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.analysis.conftest import SWIN, TARGET, image, made, traced
 from vizkit.analysis.attribution import input_attribution
@@ -38,7 +39,7 @@ def test_maps_from_a_trace_are_the_analyses(small_vit):
         "hires_cam": hires_cam(trace),
     }.items():
         found = explain(name, trace)
-        torch.testing.assert_close(found.heat, expected)
+        assert_close(found.heat, expected)
         assert (found.method, found.signed, found.against) == (name, False, None)
         assert found.target == (None if METHODS[name].needs == "trace" else TARGET)
         assert (found.cells, found.image_size) == ((3, 5), (48, 80))
@@ -55,7 +56,7 @@ def test_maps_from_the_model_are_the_analyses(small_resnet, monkeypatch):
         "patch_ablation": input_attribution.patch_ablation(asked, cells, "blur"),
     }.items():
         found = explain(name, trace, subject=asked, fill="blur")
-        torch.testing.assert_close(found.heat, expected)
+        assert_close(found.heat, expected)
         assert (found.target, found.signed) == (TARGET, METHODS[name].signed)
     found = explain("integrated_gradients", trace, subject=asked)
     assert found.notes[0].startswith("The sum misses")
@@ -65,19 +66,19 @@ def test_maps_from_the_model_are_the_analyses(small_resnet, monkeypatch):
 def test_the_head_of_deit_reads_two_tokens():
     trace = traced(made("deit_tiny_distilled_patch16_224", depth=2, img_size=(48, 80)), image(1))
     last = trace.attention[-1].weights[0, :, :2, 2:].mean((0, 1)).view(3, 5)
-    torch.testing.assert_close(explain("attention", trace).heat, last)
-    torch.testing.assert_close(explain("rollout", trace).heat, rollout(trace, "cls+dist"))
-    torch.testing.assert_close(explain("rollout", trace, query="dist").heat, rollout(trace, "dist"))
+    assert_close(explain("attention", trace).heat, last)
+    assert_close(explain("rollout", trace).heat, rollout(trace, "cls+dist"))
+    assert_close(explain("rollout", trace, query="dist").heat, rollout(trace, "dist"))
     assert not torch.allclose(rollout(trace, "dist"), rollout(trace, "cls+dist"))
 
 
 def test_attention_of_a_place(small_vit):
     trace = traced(small_vit, image(1))
     row = trace.attention[-1].weights[0, :, 1 + 7, 1:].mean(0).view(3, 5)
-    torch.testing.assert_close(explain("attention", trace, query=(1, 2)).heat, row)
-    torch.testing.assert_close(explain("attention", trace, query=8).heat, row)
+    assert_close(explain("attention", trace, query=(1, 2)).heat, row)
+    assert_close(explain("attention", trace, query=8).heat, row)
     mean = trace.attention[-1].weights[0, :, 1:, 1:].mean((0, 1)).view(3, 5)
-    torch.testing.assert_close(explain("attention", trace, query="mean").heat, mean)
+    assert_close(explain("attention", trace, query="mean").heat, mean)
 
 
 def test_what_applies():
@@ -118,9 +119,9 @@ def two_traces(loaded, pixels):
 def test_difference_of_two_maps(small_vit, name):
     one, two = two_traces(small_vit, image(1))
     found = explain(name, one, against=two)
-    torch.testing.assert_close(found.heat, explain(name, one).heat - explain(name, two).heat)
+    assert_close(found.heat, explain(name, one).heat - explain(name, two).heat)
     assert (found.signed, found.target, found.against) == (True, TARGET, RIVAL)
-    torch.testing.assert_close(found.heat, -explain(name, two, against=one).heat)
+    assert_close(found.heat, -explain(name, two, against=one).heat)
 
 
 @pytest.mark.parametrize("name", ["grad_cam", "hires_cam"])
@@ -132,7 +133,7 @@ def test_class_activation_of_a_difference_is_that_of_the_gradient(small_vit, sma
         values, gradient = late.values[first:], (late.gradient - other.gradient)[first:]
         weights = gradient.mean(0) if name == "grad_cam" else gradient
         found = explain(name, one, against=two)
-        torch.testing.assert_close(found.heat, (values * weights).sum(-1).view(late.tokens.grid))
+        assert_close(found.heat, (values * weights).sum(-1).view(late.tokens.grid))
         assert found.signed
 
 
@@ -142,7 +143,7 @@ def test_class_activation_under_a_mean_adds_up_to_the_difference_of_logits(small
     one, two = two_traces(small_resnet, pixels)
     bias = small_resnet.model.fc.bias
     expected = one.logits[TARGET] - one.logits[RIVAL] - (bias[TARGET] - bias[RIVAL])
-    torch.testing.assert_close(explain("grad_cam", one, against=two).heat.sum(), expected, rtol=1e-4, atol=1e-4)
+    assert_close(explain("grad_cam", one, against=two).heat.sum(), expected, rtol=1e-4, atol=1e-4)
 
 
 DIRECTLY = ["input_times_gradient", "integrated_gradients", "gradient_shap", "occlusion", "patch_ablation"]
@@ -155,7 +156,7 @@ def test_input_methods_explain_the_difference_itself(small_swin, name):
     logits = logits_of_batch(small_swin)
     one, two = (explain(name, trace, subject=Subject(logits, pixels, target)).heat for target in (TARGET, RIVAL))
     found = explain(name, trace, subject=Subject(logits, pixels, TARGET, RIVAL))
-    torch.testing.assert_close(found.heat, one - two, rtol=0, atol=2e-2 * float((one - two).abs().max()))
+    assert_close(found.heat, one - two, rtol=0, atol=2e-2 * float((one - two).abs().max()))
     assert (found.signed, found.against) == (True, RIVAL)
 
 
@@ -210,7 +211,7 @@ def test_logits_of_a_batch(small_vit, small_resnet):
         pixels = torch.cat([image(1, size), image(2, size)]).requires_grad_()
         logits = logits_of_batch(loaded)(pixels)
         assert logits.shape == (2, 5)
-        torch.testing.assert_close(logits[1], traced(loaded, image(2, size)).logits, rtol=0, atol=1e-4)
+        assert_close(logits[1], traced(loaded, image(2, size)).logits, rtol=0, atol=1e-4)
         (gradient,) = torch.autograd.grad(logits[0].sum(), pixels)
         assert float(gradient[0].abs().max()) > 0
         assert not gradient[1].any()

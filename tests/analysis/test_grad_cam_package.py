@@ -7,6 +7,7 @@ the two agree. The package is a development requirement only.
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.analysis.conftest import GRID, SWIN, TARGET, image, made, traced
 from vizkit.analysis.attribution.grad_cam import grad_cam, hires_cam
@@ -54,7 +55,7 @@ def test_the_package_says_the_same(name):
     trace = traced(loaded, pixels)
     for method, ours in ((package.GradCAM, grad_cam(trace)), (package.HiResCAM, hires_cam(trace))):
         raw, shown = theirs(method, loaded.model, layer, pixels, reshape)
-        torch.testing.assert_close(ours, raw, rtol=0, atol=1e-5 * float(raw.abs().max()))
+        assert_close(ours, raw, rtol=0, atol=1e-5 * float(raw.abs().max()))
         assert float(ours.max()) > 0
         # What is handed out is the same map, min–max scaled and enlarged: the hottest places agree.
         enlarged = torch.nn.functional.interpolate(ours[None, None], shown.shape, mode="bilinear")[0, 0]

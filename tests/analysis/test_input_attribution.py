@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from tests.toys import CELLS, SIZE, by_cell, linear, picture
@@ -39,18 +40,18 @@ def trained(name, insect, target=None) -> Subject:
 @pytest.mark.parametrize("fill", ["mean", "blur"])
 def test_integrated_gradients_of_a_linear_model(toy, fill):
     found = again.integrated_gradients(toy, fill, steps=2)
-    torch.testing.assert_close(found.heat, ((PIXELS - filled(PIXELS, fill))[0] * WEIGHTS).sum(0))
+    assert_close(found.heat, ((PIXELS - filled(PIXELS, fill))[0] * WEIGHTS).sum(0))
     assert found.error < 1e-4
     assert found.steps == 2
 
 
 def test_input_times_gradient_of_a_linear_model(toy):
     given = Given(None, None, "mean", toy)  # pyright: ignore[reportArgumentType]  # it reads the model alone
-    torch.testing.assert_close(METHODS["input_times_gradient"].run(given), (WEIGHTS * PIXELS[0]).sum(0))
+    assert_close(METHODS["input_times_gradient"].run(given), (WEIGHTS * PIXELS[0]).sum(0))
 
 
 def test_smooth_grad_of_a_linear_model(toy):
-    torch.testing.assert_close(again.smooth_grad(toy, 4), WEIGHTS.abs().sum(0))
+    assert_close(again.smooth_grad(toy, 4), WEIGHTS.abs().sum(0))
 
 
 def test_smooth_grad_cancels_noise_before_the_sign_is_dropped():
@@ -67,14 +68,14 @@ def test_gradient_shap_of_a_linear_model(toy):
     """Its start is one of two fills and the picture is noisy, so each value is a mean of the two, and noise."""
     found = again.gradient_shap(toy, samples=400, noise=0.01)
     ends = [((PIXELS - filled(PIXELS, fill))[0] * WEIGHTS).sum(0) for fill in ("mean", "blur")]
-    torch.testing.assert_close(found, (ends[0] + ends[1]) / 2, rtol=0, atol=0.35)
+    assert_close(found, (ends[0] + ends[1]) / 2, rtol=0, atol=0.35)
     assert not torch.equal(found, again.gradient_shap(toy, samples=400, noise=0.01, seed=1))
 
 
 def test_patch_ablation_of_a_linear_model(toy):
     expected = by_cell((PIXELS - filled(PIXELS, "mean"))[0] * WEIGHTS)
-    torch.testing.assert_close(again.patch_ablation(toy, CELLS), expected)
-    torch.testing.assert_close(again.patch_ablation(linear(WEIGHTS, PIXELS, batch=3), CELLS), expected)
+    assert_close(again.patch_ablation(toy, CELLS), expected)
+    assert_close(again.patch_ablation(linear(WEIGHTS, PIXELS, batch=3), CELLS), expected)
 
 
 def test_occlusion_of_a_linear_model(toy):
@@ -82,16 +83,16 @@ def test_occlusion_of_a_linear_model(toy):
     fall = by_cell((PIXELS - filled(PIXELS, "mean"))[0] * WEIGHTS).sum(0)
     pairs = [float(fall[i] + fall[i + 1]) for i in range(3)]
     row = torch.tensor([pairs[0], (pairs[0] + pairs[1]) / 2, (pairs[1] + pairs[2]) / 2, pairs[2]])
-    torch.testing.assert_close(again.occlusion(toy, CELLS), row.expand(2, 4))
+    assert_close(again.occlusion(toy, CELLS), row.expand(2, 4))
 
 
 def test_two_classes_are_explained_by_their_difference(toy, insect):
     against = linear(WEIGHTS, PIXELS, against=1)  # the other logit is zero
-    torch.testing.assert_close(again.patch_ablation(against, CELLS), again.patch_ablation(toy, CELLS))
+    assert_close(again.patch_ablation(against, CELLS), again.patch_ablation(toy, CELLS))
     one, two = (trained("insects_cnn", insect, target) for target in (3, 4))
     both = Subject(one.logits, one.pixels, 3, 4)
     ablated = [again.patch_ablation(subject, (4, 4)) for subject in (one, two, both)]
-    torch.testing.assert_close(ablated[2], ablated[0] - ablated[1], rtol=0, atol=1e-4)
+    assert_close(ablated[2], ablated[0] - ablated[1], rtol=0, atol=1e-4)
 
 
 # Trained models -------------------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ def test_patch_ablation_is_a_plain_loop(insect):
         for cell in range(35):
             expected[cell] = whole - subject.score(torch.where(index == cell, start, subject.pixels))
     found = again.patch_ablation(subject, (7, 5), "blur")
-    torch.testing.assert_close(found, expected.view(7, 5), rtol=0, atol=1e-4)
+    assert_close(found, expected.view(7, 5), rtol=0, atol=1e-4)
 
 
 # How well a map foretells ---------------------------------------------------------------------------------------------
@@ -198,4 +199,4 @@ def test_cells_of_any_number():
     assert on_cells(coarse, (1, 4)).tolist() == [[0.0, 0.25, 0.75, 1.0]]
     assert on_cells(torch.arange(8.0).view(2, 4), (1, 2)).tolist() == [[2.5, 4.5]]
     assert filled(PIXELS, "mean").shape == filled(PIXELS, "blur").shape == (1, 3, *SIZE)
-    torch.testing.assert_close(filled(torch.full((1, 1, 9, 9), 3.0), "blur"), torch.full((1, 1, 9, 9), 3.0))
+    assert_close(filled(torch.full((1, 1, 9, 9), 3.0), "blur"), torch.full((1, 1, 9, 9), 3.0))

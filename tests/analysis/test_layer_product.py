@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.attribution import layer_product
 from vizkit.analysis.attribution.layer_product import (
@@ -49,14 +50,14 @@ def row_of(*mass) -> torch.Tensor:
 
 
 def close(found, expected):
-    torch.testing.assert_close(found, torch.as_tensor(expected, dtype=found.dtype), atol=1e-6, rtol=0)
+    assert_close(found, torch.as_tensor(expected, dtype=found.dtype), atol=1e-6, rtol=0)
 
 
 WINDOWS = [[[0.7, 0.3], [0.4, 0.6]], [[0.8, 0.2], [0.5, 0.5]]]  # of 2 on a row of 3: the last is padding
 IDS = [[0, 1], [2, PADDING]]
 
 
-def windows() -> Attention:
+def windows():
     return layer(WINDOWS, ROW, ROW, IDS, IDS)
 
 

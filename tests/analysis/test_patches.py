@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attention.patches import (
@@ -44,7 +45,7 @@ def test_patches_times_weight_are_the_convolution():
     torch.manual_seed(0)
     pixels, weight, bias = torch.randn(3, 14, 35), torch.randn(11, 3, 7, 7), torch.randn(11)
     expected = F.conv2d(pixels[None], weight, bias, stride=7)[0].flatten(1).T  # patch dim
-    torch.testing.assert_close(patchify(pixels, 7) @ weight.flatten(1).T + bias, expected, rtol=1e-4, atol=1e-4)
+    assert_close(patchify(pixels, 7) @ weight.flatten(1).T + bias, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_pairs_are_exchanged_one_after_the_other():
@@ -65,7 +66,7 @@ def test_patches_times_weight_are_what_timm_embeds(name, size):
     assert found.vectors.shape[:2] == (size[0] // patch, size[1] // patch)
     embedded = patchify(pixels[0], patch) @ found.weight.flatten(1).T + found.bias
     norm = loaded.model.patch_embed.norm  # Swin normalises after the convolution
-    torch.testing.assert_close(norm(embedded).detach().view_as(found.vectors), found.vectors, rtol=1e-4, atol=1e-5)
+    assert_close(norm(embedded).detach().view_as(found.vectors), found.vectors, rtol=1e-4, atol=1e-5)
 
 
 def test_a_hybrid_embeds_a_feature_map_and_a_cnn_nothing(cnn):
@@ -76,7 +77,7 @@ def test_a_hybrid_embeds_a_feature_map_and_a_cnn_nothing(cnn):
     assert found.feature_map is not None
     assert found.feature_map.shape[1:] == (2, 3)
     projected = loaded.model.patch_embed.proj(found.feature_map[None])[0].permute(1, 2, 0)
-    torch.testing.assert_close(projected.detach(), found.vectors, rtol=1e-4, atol=1e-4)
+    assert_close(projected.detach(), found.vectors, rtol=1e-4, atol=1e-4)
     with pytest.raises(NotApplicable, match="grid of patches"):
         patch_embedding(cnn, torch.randn(1, 3, 160, 160))
 
@@ -215,19 +216,19 @@ def test_principal_filters_of_a_known_cloud():
     weight, along = two_directions()
     patterns = main_patterns(weight, 28)
     assert patterns.shape == (6, 2, 3, 5)  # seven filters span six directions around their mean
-    torch.testing.assert_close(patterns[:2], along, rtol=1e-4, atol=1e-4)
+    assert_close(patterns[:2], along, rtol=1e-4, atol=1e-4)
 
 
 def test_the_sign_of_a_component_does_not_depend_on_the_sign_of_the_filters():
     weight, _ = two_directions()
-    torch.testing.assert_close(main_patterns(-weight, 2), main_patterns(weight, 2), rtol=1e-4, atol=1e-4)
+    assert_close(main_patterns(-weight, 2), main_patterns(weight, 2), rtol=1e-4, atol=1e-4)
 
 
 def test_first_28_components_of_a_model(vit):
     patterns = main_patterns(vit.model.patch_embed.proj.weight.detach(), 28)
     assert patterns.shape == (28, 3, 16, 16)
     flat = patterns.flatten(1)
-    torch.testing.assert_close(flat @ flat.T, torch.eye(28), rtol=1e-4, atol=1e-4)
+    assert_close(flat @ flat.T, torch.eye(28), rtol=1e-4, atol=1e-4)
 
 
 # ---- token norms ---------------------------------------------------------------------------------------------------
@@ -292,6 +293,6 @@ def test_norms_of_a_model(vit, photo):
     found = token_norms(trace)
     assert len(found) == 6
     for one, features in zip(found, trace.features, strict=True):
-        torch.testing.assert_close(one.norms, (features.values**2).sum(1).sqrt())
+        assert_close(one.norms, (features.values**2).sum(1).sqrt())
     with pytest.raises(NotApplicable):
         token_norms(trace_of())

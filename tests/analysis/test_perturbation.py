@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
+from tests.drawn import noisy_picture
 from vizkit.analysis.comparison.perturbation import (
     CELLS,
     LEVELS,
@@ -42,8 +44,8 @@ def test_every_strength_gives_a_picture_of_the_same_size_and_leaves_the_first_al
     made = [perturbed(photo, kind, strength, 3) for strength in PERTURBATIONS[kind].strengths]
     assert all(each.shape == photo.shape and each.dtype == np.uint8 for each in made)
     assert all((each != photo).any() for each in made[1:])
-    np.testing.assert_array_equal(photo, before)
-    smallest = np.random.default_rng(1).integers(0, 256, (CELLS, CELLS, 3), dtype=np.uint8)
+    assert_array_equal(photo, before)
+    smallest = noisy_picture(CELLS, CELLS, 1)
     assert all(perturbed(smallest, kind, s).shape == smallest.shape for s in PERTURBATIONS[kind].strengths)
 
 
@@ -51,19 +53,19 @@ def test_every_strength_gives_a_picture_of_the_same_size_and_leaves_the_first_al
 def test_a_seed_decides_and_only_where_chance_is_at_work(kind, photo):
     strength = PERTURBATIONS[kind].strengths[5]
     one, same, other = (perturbed(photo, kind, strength, seed) for seed in (0, 0, 1))
-    np.testing.assert_array_equal(one, same)
+    assert_array_equal(one, same)
     assert (one != other).any() == PERTURBATIONS[kind].chance == (kind in ("noise", "occlusion", "shuffle"))
 
 
 def test_a_shift_moves_whole_pixels_and_fills_with_the_mean_colour(photo):
     moved = shift(photo, 0.25)  # 16 of 64
-    np.testing.assert_array_equal(moved[:, 16:], photo[:, :48])
+    assert_array_equal(moved[:, 16:], photo[:, :48])
     assert (moved[:, :16] == mean_colour(photo)).all()
     assert (shift(photo, 1.0) == mean_colour(photo)).all()
 
 
 def test_turning_half_around_is_flipping_twice(photo):
-    np.testing.assert_array_equal(rotate(photo, 180.0), photo[::-1, ::-1])
+    assert_array_equal(rotate(photo, 180.0), photo[::-1, ::-1])
     wide = rotate(constant(), 45.0)
     assert (wide == (10, 200, 90)).all(), "the mean colour of one colour is that colour"
 
@@ -82,7 +84,7 @@ def test_smaller_is_about_the_centre():
 
 @pytest.mark.parametrize("strength", PERTURBATIONS["blur"].strengths[1:])
 def test_blurring_one_colour_changes_nothing(strength):
-    np.testing.assert_array_equal(blur(constant(), float(strength)), constant())
+    assert_array_equal(blur(constant(), float(strength)), constant())
 
 
 def test_blur_scales_with_the_picture():
@@ -101,7 +103,7 @@ def test_noise_has_the_named_size_and_no_direction():
     assert abs(off.mean()) < 0.5
     assert abs(np.corrcoef(off[..., 0].ravel(), off[..., 1].ravel())[0, 1]) < 0.02
     large = noise(constant(448, 448, (128, 128, 128)), 0.1, 5)
-    np.testing.assert_array_equal(large[::2, ::2], large[1::2, 1::2])  # grains of two pixels
+    assert_array_equal(large[::2, ::2], large[1::2, 1::2])  # grains of two pixels
     assert (large[::2] != large[1::2]).sum() == 0
 
 
@@ -117,7 +119,7 @@ def test_occlusion_covers_exactly_the_named_share(cells):
     made = occlude(photo, cells / CELLS**2, 7)
     covered = (made == mean_colour(photo)).all(-1) & (made != photo).any(-1)
     assert covered.sum() == cells * 2 * 3
-    np.testing.assert_array_equal(made[~covered], photo[~covered])
+    assert_array_equal(made[~covered], photo[~covered])
     less = (occlude(photo, (cells - 1) / CELLS**2, 7) != photo).any(-1)
     assert (covered | ~less).all(), "a stronger one covers the same and more"
 
@@ -126,7 +128,7 @@ def test_occlusion_covers_exactly_the_named_share(cells):
 def test_an_order_and_its_inverse_give_the_picture_back(side, photo):
     order = np.random.default_rng(side).permutation(side**2)
     mixed = rearranged(photo, side, order)
-    np.testing.assert_array_equal(rearranged(mixed, side, np.argsort(order)), photo)
+    assert_array_equal(rearranged(mixed, side, np.argsort(order)), photo)
     assert sorted(map(tuple, mixed.reshape(-1, 3))) == sorted(map(tuple, photo.reshape(-1, 3))), "no pixel is lost"
 
 

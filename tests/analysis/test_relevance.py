@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.analysis.conftest import GRID, SIZE, SWIN, TARGET, image, made, traced
+from tests.drawn import seeded
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
 from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
@@ -43,7 +45,7 @@ def weights_and_logit(model, pixels, extra=()):
 
 def close(found, expected, rtol=1e-4):
     """To a share of the largest value: small ones carry the rounding of large ones."""
-    torch.testing.assert_close(found, expected.float(), rtol=0, atol=rtol * float(expected.abs().max()))
+    assert_close(found, expected.float(), rtol=0, atol=rtol * float(expected.abs().max()))
 
 
 # By hand -------------------------------------------------------------------------------------------------------------
@@ -68,19 +70,19 @@ LAST = [[0.0, 1.0, -1.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]  # Ā₂: the class 
 
 def test_generic_relevance_by_hand():
     # R = (I + Ā₂)(I + Ā₁): the class row is e_cls + .2 e_1, then .2 e_1 becomes .2 e_1 + .2 · .2 e_2.
-    torch.testing.assert_close(generic_relevance(toy(FIRST, LAST)), torch.tensor([[0.2, 0.04]]))
-    torch.testing.assert_close(generic_relevance(toy(FIRST, LAST), start_layer=1), torch.tensor([[0.2, 0.0]]))
+    assert_close(generic_relevance(toy(FIRST, LAST)), torch.tensor([[0.2, 0.04]]))
+    assert_close(generic_relevance(toy(FIRST, LAST), start_layer=1), torch.tensor([[0.2, 0.0]]))
 
 
 def test_generic_relevance_leaves_the_identity_out():
     # Rows of the patches: e_1 + .2 e_2 and e_2; their mean without ½ e_1 + ½ e_2.
-    torch.testing.assert_close(generic_relevance(toy(FIRST, LAST), "mean"), torch.tensor([[0.0, 0.1]]))
+    assert_close(generic_relevance(toy(FIRST, LAST), "mean"), torch.tensor([[0.0, 0.1]]))
 
 
 def test_gradient_rollout_by_hand():
     # The class row ½ + ½ · .2 e_1 over .6, the row of patch 1 ½ + ½ · .2 e_2 over .6: of what reaches the patches,
     # 5 parts stay at patch 1 and 1 goes to patch 2.
-    torch.testing.assert_close(gradient_rollout(toy(FIRST, LAST)), torch.tensor([[5 / 6, 1 / 6]]))
+    assert_close(gradient_rollout(toy(FIRST, LAST)), torch.tensor([[5 / 6, 1 / 6]]))
 
 
 def test_heads_are_clamped_before_their_mean():
@@ -89,7 +91,7 @@ def test_heads_are_clamped_before_their_mean():
     layers = (trace.attention[0], replace(trace.attention[1], gradient=opposed))
     # Head 1 gives .2 · 1 to patch 1, head 2 (turned round) .6 · 3 to patch 2; then halved.
     expected = torch.tensor([[0.1, 0.1 * 0.2 + 0.9]])
-    torch.testing.assert_close(generic_relevance(replace(trace, attention=layers)), expected)
+    assert_close(generic_relevance(replace(trace, attention=layers)), expected)
 
 
 def test_relevance_through_merging_by_hand():
@@ -99,7 +101,7 @@ def test_relevance_through_merging_by_hand():
     layers = (merging("m", fine, coarse), even)
     trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 1, 1, 0.0), 0)
     # The mean of the rows gains ½ · .5 · .8 = .2 at the right cell, a quarter of it for each of its patches.
-    torch.testing.assert_close(generic_relevance(trace), torch.tensor([[0.0, 0, 0.05, 0.05]] * 2))
+    assert_close(generic_relevance(trace), torch.tensor([[0.0, 0, 0.05, 0.05]] * 2))
 
 
 def test_legrad_by_hand():
@@ -107,7 +109,7 @@ def test_legrad_by_hand():
     trace = toy(FIRST, LAST)
     pairs = zip(trace.attention, scores, strict=True)
     layers = tuple(replace(layer, score_gradient=torch.tensor([score])) for layer, score in pairs)
-    torch.testing.assert_close(legrad(replace(trace, attention=layers), 1), torch.tensor([[2.0, 0.0]]))
+    assert_close(legrad(replace(trace, attention=layers), 1), torch.tensor([[2.0, 0.0]]))
     with pytest.raises(NotApplicable, match="alike"):
         legrad(replace(trace, attention=layers))  # 1.5 and 1.5
 
@@ -120,8 +122,8 @@ def cam_trace(values, gradient, target=0) -> Trace:
 def test_class_activation_by_hand():
     values, gradient = [[9.0, 9.0], [1.0, 2.0], [3.0, -1.0]], [[7.0, 7.0], [1.0, 0.0], [3.0, 2.0]]
     # α = (2, 1): 2 + 2 and 6 − 1. Place by place: 1 and 9 − 2.
-    torch.testing.assert_close(grad_cam(cam_trace(values, gradient)), torch.tensor([[4.0, 5.0]]))
-    torch.testing.assert_close(hires_cam(cam_trace(values, gradient)), torch.tensor([[1.0, 7.0]]))
+    assert_close(grad_cam(cam_trace(values, gradient)), torch.tensor([[4.0, 5.0]]))
+    assert_close(hires_cam(cam_trace(values, gradient)), torch.tensor([[1.0, 7.0]]))
 
 
 class TwoLayers(torch.nn.Module):
@@ -146,15 +148,15 @@ def test_the_gradient_is_after_the_softmax_and_of_the_same_layer():
     assert float(logit.detach()) == pytest.approx(5.5)
     recorder.take_gradients(logit[0])
     first, last = recorder.calls
-    torch.testing.assert_close(last.gradient, torch.tensor([[[[5.0, 6.0], [0.0, 0.0]]]]))  # Y in the row that is read
-    torch.testing.assert_close(first.gradient, torch.tensor([[[[2.0, 4.0], [2.0, 4.0]]]]))  # A₂'s first row times X
+    assert_close(last.gradient, torch.tensor([[[[5.0, 6.0], [0.0, 0.0]]]]))  # Y in the row that is read
+    assert_close(first.gradient, torch.tensor([[[[2.0, 4.0], [2.0, 4.0]]]]))  # A₂'s first row times X
     layers = tuple(
         Attention("toy", call.weights, patches, patches, all_ids(2), all_ids(2), gradient=call.gradient)
         for call in recorder.calls
     )
     trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 2, 2, 0.0), 0)
     # Ā₁ = (1.5 1; 1 2), Ā₂ = (2.5 3; 0 0): the first row of (I + Ā₂)(I + Ā₁) is (11.75, 12.5), less the identity.
-    torch.testing.assert_close(generic_relevance(trace, (0, 0)), torch.tensor([[10.75, 12.5]]))
+    assert_close(generic_relevance(trace, (0, 0)), torch.tensor([[10.75, 12.5]]))
 
 
 # Against autograd ----------------------------------------------------------------------------------------------------
@@ -295,7 +297,7 @@ def test_an_image_does_not_depend_on_the_one_before(small_vit, small_resnet):
     traced(small_vit, image(5))
     again, alone = traced(small_vit, image(6)), traced(fresh, image(6))
     for method in METHODS:
-        torch.testing.assert_close(method(again), method(alone))
+        assert_close(method(again), method(alone))
         assert not torch.equal(method(again), method(traced(small_vit, image(5))))
 
 
@@ -364,8 +366,7 @@ def test_without_a_target_nothing_more_is_recorded(small_vit):
 def test_torchvision_has_the_input_of_its_last_attention():
     import torchvision
 
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = torchvision.models.VisionTransformer(32, 8, 2, 3, 48, 96, num_classes=5).eval().requires_grad_(False)
         torch.nn.init.normal_(model.heads.head.weight)  # torchvision starts with zeros
     loaded = described("tv", model, (32, 32), source="test")

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 import timm
 import torch
+from torch.testing import assert_close
 
 from tests.conftest import random_model
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.rollout import (
     rollout,
     rollout_by_layer,
@@ -46,8 +48,7 @@ def traced(key: str, keep: Keep | None = None, target: int | None = None) -> Tra
     """One image through a small model whose queries and keys are scaled up, so that its attention is far from even."""
     name, size_hw, options = MODELS[key]
     sized = {} if key in ("pvt", "cnn") else {"img_size": size_hw}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = (
             timm.create_model(name, pretrained=False, num_classes=5, **options, **sized).eval().requires_grad_(False)
         )
@@ -80,7 +81,7 @@ def picture(row, tokens) -> torch.Tensor:
 
 
 def close(found, expected, atol=1e-6):
-    torch.testing.assert_close(found.float(), torch.as_tensor(expected).float(), atol=atol, rtol=0)
+    assert_close(found.float(), torch.as_tensor(expected).float(), atol=atol, rtol=0)
 
 
 @pytest.mark.parametrize("key", ["vit", "distilled", "registers", "oblong"])
@@ -433,7 +434,7 @@ def test_the_name_of_a_model_does_not_matter():
     """timm's own test model at its own size, through the library's face."""
     import vizkit
 
-    image = np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8)
+    image = noisy_picture(40, 60)
     trace = vizkit.trace(random_model("test_vit"), image)
     close(rollout(trace), picture(by_loops(trace.attention)[0], trace.attention[0].query))
 

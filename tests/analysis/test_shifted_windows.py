@@ -6,6 +6,7 @@ import pytest
 import timm
 import torch
 from timm.models import swin_transformer, swin_transformer_v2
+from torch.testing import assert_close
 
 from vizkit.analysis.swin import shifted_windows as paper
 from vizkit.geometry import window_ids
@@ -92,7 +93,7 @@ def test_mask_is_that_of_torchvision(grid, window, shift):
     qkv = torch.tensor([[0.0], [0.0], [1.0]]).double()  # no scores, the value is the token
     bias, one = torch.zeros(1, 1, area, area).double(), torch.ones(1, 1).double()
     out = shifted_window_attention(x, qkv, one, bias, [window, window], 1, list(shift))
-    torch.testing.assert_close(out.flatten(), expected)
+    assert_close(out.flatten(), expected)
 
 
 def test_the_teaching_grid_by_hand():

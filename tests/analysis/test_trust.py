@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from tests.analysis.conftest import image, made, traced
@@ -453,7 +454,7 @@ def test_a_map_of_a_changed_input(monkeypatch: pytest.MonkeyPatch, method: str, 
     monkeypatch.setattr(scores, "explain", explain)
     monkeypatch.setattr(scores, "on_patches", lambda found: found.heat)
     again = scores.again_of(method, Case(trace, own, trace_again=lambda pixels: other))
-    torch.testing.assert_close(again(changed.pixels), torch.eye(4, 8))
+    assert_close(again(changed.pixels), torch.eye(4, 8))
     assert asked == [(method, traced_anew, True)]
     assert scores.again_of(method, Case(trace, own)) is None
 
@@ -472,11 +473,11 @@ def test_cases_of_insects(swin_cases):
         assert case.truth.thing.shape == case.truth.deciding.shape == (112, 112)
         assert bool((case.truth.thing | ~case.truth.deciding).all())  # parts are of the insect
         logits = case.subject.logits(case.subject.pixels)[0]
-        torch.testing.assert_close(logits, case.trace.logits, rtol=0, atol=1e-4)
+        assert_close(logits, case.trace.logits, rtol=0, atol=1e-4)
     assert swin_cases[0].name != swin_cases[1].name
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_scores_of_many(swin_cases):
     methods, told = ["rollout", "attention", "grad_cam"], []
     measures = ("truth", "deletion", "randomisation", "sensitivity")

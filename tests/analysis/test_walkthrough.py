@@ -8,8 +8,10 @@ import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.overrides import _get_current_function_mode_stack
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from tests.models.test_positions import torchvision_swin, toy
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.value_weighted import transformed, value_weighted
@@ -63,22 +65,22 @@ def test_steps_by_hand():
 def test_steps_are_torchs_kernel():
     query, key, value = qkv()
     bias = torch.randn(HEADS, QUERIES, KEYS)
-    torch.testing.assert_close(steps(query, key, value).mixed, F.scaled_dot_product_attention(query, key, value))
+    assert_close(steps(query, key, value).mixed, F.scaled_dot_product_attention(query, key, value))
     expected = F.scaled_dot_product_attention(query, key, value, attn_mask=bias, scale=0.3)
-    torch.testing.assert_close(steps(query, key, value, 0.3, bias).mixed, expected)
+    assert_close(steps(query, key, value, 0.3, bias).mixed, expected)
     each = torch.tensor([0.1, 0.3, 0.7])
     found = steps(query, key, value, each, bias)
-    torch.testing.assert_close(found.weights[1], steps(query, key, value, 0.3, bias).weights[1])
-    torch.testing.assert_close(found.biased, found.scores * each[:, None, None] + bias)
+    assert_close(found.weights[1], steps(query, key, value, 0.3, bias).weights[1])
+    assert_close(found.biased, found.scores * each[:, None, None] + bias)
 
 
 @settings(deadline=None)
 @given(st.integers(0, 999), st.floats(0.01, 50))
 def test_rows_sum_to_one_and_ignore_a_constant(seed, factor):
-    scores = factor * torch.randn(2, 3, 5, generator=torch.Generator().manual_seed(seed))
+    scores = factor * noise(2, 3, 5, seed=seed)
     weights = softmax(scores)
-    torch.testing.assert_close(weights.sum(-1), torch.ones(2, 3))
-    torch.testing.assert_close(softmax(scores + 3.0), weights, rtol=1e-3, atol=1e-4)
+    assert_close(weights.sum(-1), torch.ones(2, 3))
+    assert_close(softmax(scores + 3.0), weights, rtol=1e-3, atol=1e-4)
     assert (entropy(weights) <= math.log(5) + 1e-5).all()
 
 
@@ -108,14 +110,12 @@ def test_one_head_in_place_of_many():
     query, key, value = qkv()
     found = single_head(query, key, value)
     scores = sum(query[h] @ key[h].T for h in range(HEADS)) / math.sqrt(HEADS * WIDTH)
-    torch.testing.assert_close(found.weights[0], scores.softmax(-1))
-    torch.testing.assert_close(found.mixed[0], torch.cat([scores.softmax(-1) @ value[h] for h in range(HEADS)], -1))
+    assert_close(found.weights[0], scores.softmax(-1))
+    assert_close(found.mixed[0], torch.cat([scores.softmax(-1) @ value[h] for h in range(HEADS)], -1))
     bias = torch.randn(HEADS, QUERIES, KEYS)
-    torch.testing.assert_close(single_head(query, key, value, bias).biased[0], scores + bias.mean(0))
+    assert_close(single_head(query, key, value, bias).biased[0], scores + bias.mean(0))
     one = slice(0, 1)
-    torch.testing.assert_close(
-        single_head(query[one], key[one], value[one]).mixed, steps(query[one], key[one], value[one]).mixed
-    )
+    assert_close(single_head(query[one], key[one], value[one]).mixed, steps(query[one], key[one], value[one]).mixed)
 
 
 def test_the_golden_sentence():
@@ -132,8 +132,8 @@ def test_the_heads_are_projected_side_by_side():
     found = layer_output(mixed, weight, bias)
     for i in range(QUERIES):
         parts = sum(weight[:, h * VALUES : (h + 1) * VALUES] @ mixed[h, i] for h in range(HEADS))
-        torch.testing.assert_close(found[i], parts + bias, **CLOSE)
-    torch.testing.assert_close(found - layer_output(mixed, weight), bias.expand(QUERIES, OUT), **CLOSE)
+        assert_close(found[i], parts + bias, **CLOSE)
+    assert_close(found - layer_output(mixed, weight), bias.expand(QUERIES, OUT), **CLOSE)
 
 
 def test_a_largest_difference_hides_nothing():
@@ -242,20 +242,20 @@ def test_the_layer_is_rebuilt_from_its_parts(which, index):
         assert parts.window == window
         assert parts.plain
         rebuilt = steps(parts.query, parts.key, parts.value, parts.scale, parts.bias)
-        torch.testing.assert_close(rebuilt.weights, parts.weights, **CLOSE)
-        torch.testing.assert_close(rebuilt.scores, parts.scores, **CLOSE)
-        torch.testing.assert_close(rebuilt.scaled, parts.scaled, **CLOSE)
-        torch.testing.assert_close(rebuilt.biased, parts.biased, **CLOSE)
-        torch.testing.assert_close(rebuilt.mixed, parts.mixed, **CLOSE)
+        assert_close(rebuilt.weights, parts.weights, **CLOSE)
+        assert_close(rebuilt.scores, parts.scores, **CLOSE)
+        assert_close(rebuilt.scaled, parts.scaled, **CLOSE)
+        assert_close(rebuilt.biased, parts.biased, **CLOSE)
+        assert_close(rebuilt.mixed, parts.mixed, **CLOSE)
         beside = torch.cat(list(rebuilt.mixed), -1)  # head after head
-        torch.testing.assert_close(beside, parts.concatenated, **CLOSE)
+        assert_close(beside, parts.concatenated, **CLOSE)
         out = F.linear(beside, parts.out_weight, parts.out_bias)
-        torch.testing.assert_close(out, parts.projected, rtol=1e-4, atol=1e-4)
+        assert_close(out, parts.projected, rtol=1e-4, atol=1e-4)
         if "torchvision swin" not in which:  # its module returns the whole grid, windows undone
-            torch.testing.assert_close(out, real[window], rtol=1e-4, atol=1e-4)
+            assert_close(out, real[window], rtol=1e-4, atol=1e-4)
         passed = (transformed(parts.value, parts.out_weight)[:, None] * parts.weights[..., None]).sum((0, 2))
         bias = 0 if parts.out_bias is None else parts.out_bias
-        torch.testing.assert_close(passed + bias, parts.projected, rtol=1e-4, atol=1e-4)
+        assert_close(passed + bias, parts.projected, rtol=1e-4, atol=1e-4)
 
 
 def given_to(loaded, pixels, *paths):
@@ -285,12 +285,12 @@ def test_what_arrives_and_what_goes_past_are_those_of_the_block(which):
         block, arriving, summed = given_to(loaded, pixels, path, parts.name, f"{path}.{later}")
         real = parts.query_ids >= 0
         stream, ids = parts.stream, parts.query_ids[real]
-        torch.testing.assert_close(stream.before[real], block.flatten(0, -2)[ids])
+        assert_close(stream.before[real], block.flatten(0, -2)[ids])
         assert stream.before[~real].isnan().all()
-        torch.testing.assert_close(stream.before + stream.branch, stream.after, equal_nan=True)
-        torch.testing.assert_close(parts.arriving, arriving[window])
+        assert_close(stream.before + stream.branch, stream.after, equal_nan=True)
+        assert_close(parts.arriving, arriving[window])
         if which != "swin v2":  # its second norm comes after the MLP
-            torch.testing.assert_close(stream.after[real], summed.flatten(0, -2)[ids])
+            assert_close(stream.after[real], summed.flatten(0, -2)[ids])
 
 
 def test_nothing_goes_past_an_attention_pool():
@@ -312,7 +312,7 @@ def test_the_weights_and_ids_are_those_of_the_trace(which):
             assert (parts.tokens, parts.key_tokens) == (attention.query, attention.key)
             assert torch.equal(parts.query_ids, attention.query_ids[window])
             assert torch.equal(parts.key_ids, attention.key_ids[window])
-            torch.testing.assert_close(parts.weights, attention.weights[window], **CLOSE)
+            assert_close(parts.weights, attention.weights[window], **CLOSE)
 
 
 @pytest.mark.parametrize("which", ["swin", "torchvision swin"])
@@ -336,7 +336,7 @@ def test_whole_layer_of_a_torchvision_swin_and_a_shifted_one(which):
         real = outputs[-1]
     else:
         real = seen_by_the_module(loaded, pixels, parts[0].name)
-    torch.testing.assert_close(grid, real.flatten(0, 2), rtol=1e-4, atol=1e-4)
+    assert_close(grid, real.flatten(0, 2), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("options", [{"enable_gqa": True}, {"is_causal": True}, {"scale": 0.7}, {"attn_mask": "bool"}])
@@ -349,8 +349,8 @@ def test_what_the_kernel_is_told_is_among_the_parts(options):
     fused(seen := Seen(), out, query, key, value, **options)
     bias = None if seen.bias is None else seen.bias[1]
     found = steps(seen.query[1], seen.key[1], seen.value[1], seen.scale, bias)
-    torch.testing.assert_close(found.weights, seen.weights[1])
-    torch.testing.assert_close(found.mixed, out[1])
+    assert_close(found.weights, seen.weights[1])
+    assert_close(found.mixed, out[1])
 
 
 def test_a_query_finds_its_window():
@@ -380,15 +380,15 @@ def test_a_layer_that_normalises_or_gates_its_heads_says_so(what):
     pixels = torch.randn(1, 3, 48, 80)
     parts = attention_parts(loaded, pixels, 0)
     assert not parts.plain
-    torch.testing.assert_close(torch.cat(list(parts.weights @ parts.value), -1), parts.concatenated, **CLOSE)
+    assert_close(torch.cat(list(parts.weights @ parts.value), -1), parts.concatenated, **CLOSE)
     out = F.linear(parts.entering, parts.out_weight, parts.out_bias)
-    torch.testing.assert_close(out, parts.projected, **CLOSE)
-    torch.testing.assert_close(out, seen_by_the_module(loaded, pixels, "blocks.0.attn")[0], rtol=1e-4, atol=1e-4)
+    assert_close(out, parts.projected, **CLOSE)
+    assert_close(out, seen_by_the_module(loaded, pixels, "blocks.0.attn")[0], rtol=1e-4, atol=1e-4)
 
 
 def test_swin_v2_compares_directions():
     parts = attention_parts(LOADERS["swin v2"](), torch.randn(1, 3, 20, 28), 0)
-    torch.testing.assert_close(parts.query.norm(dim=-1), torch.ones(2, 6))
+    assert_close(parts.query.norm(dim=-1), torch.ones(2, 6))
     assert float(parts.scores.abs().max()) <= 1 + 1e-5  # cosines
     assert parts.scale[0] != parts.scale[1]  # learned for each head
 

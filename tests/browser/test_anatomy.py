@@ -33,7 +33,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     page.wait_for_url("**patch_size=8**")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_positions_from_the_experiment_to_what_they_know(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}")
     ready(page)
@@ -99,7 +99,7 @@ def test_attention_from_one_head_to_statistics(page: Page, server: str):
     expect(page.locator(f"{MAIN} .js-plotly-plot").first).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
     page.emulate_media(reduced_motion="no-preference")
     try:
@@ -137,7 +137,7 @@ def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
         page.emulate_media(reduced_motion="reduce")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, server: str):
     page.goto(f"{server}/convolution?models=bundled:digits_cnn&image=digit+3&convolution_view=Feature+maps")
     ready(page)
@@ -151,7 +151,7 @@ def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, serv
     expect(page.get_by_text(f"Channel {channel}, row {row - 1}, column {column}", exact=True)).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
     page.goto(f"{server}/positions?{MODELS}&shuffle_share=0")
     ready(page)
@@ -193,7 +193,7 @@ SMALL_AND_LARGE = """canvas => {
 }"""
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
     bias = "swin_view=Window&window_part=table+of+the+bias&swin_block=1"
     page.goto(f"{server}/swin?{bias}&models=bundled:digits_swin&image=digit+3")

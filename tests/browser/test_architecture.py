@@ -23,7 +23,7 @@ def click(page: Page, x: float, y: float) -> None:
     click_at(page.locator(CANVAS).first, x, y)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3")
     ready(page)
@@ -47,7 +47,7 @@ def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, ser
     expect(page).to_have_url(re.compile("net=2"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_cell_of_the_scores_tells_its_products(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3&block_part=scores")
     ready(page)
@@ -75,7 +75,7 @@ def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
     expect(page).to_have_url(re.compile("dual_alpha=0.4"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_gradual&image=digit+3&architecture_view=Gradual+reduction")
     ready(page)

@@ -68,7 +68,7 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
     expect(page.locator(IMAGES)).to_have_count(5)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
     page.goto(f"{server}/compare?{MODELS}&image=mayfly+nymph")
     ready(page)

@@ -56,7 +56,7 @@ def test_a_phone_has_the_sliders_in_two_columns(phone: Page, server: str):
     assert first["y"] == second["y"]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_an_edited_weight_is_in_the_link_until_it_is_undone(page: Page, server: str):
     page.goto(f"{server}/{HERE}")
     ready(page)
@@ -70,7 +70,7 @@ def test_an_edited_weight_is_in_the_link_until_it_is_undone(page: Page, server: 
     expect(page).not_to_have_url(re.compile("slide_numbers"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_click_on_a_map_chooses_the_unit(page: Page, server: str):
     page.goto(f"{server}/{HERE}&convolution_view=Feature maps&maps_layer=1")
     ready(page)

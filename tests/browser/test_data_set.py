@@ -83,7 +83,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     assert sum(bool(row["decision"]) for row in rows) == suggested
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium: Browser, server: str):
     """One goes from view to view while the pictures are read, and leaves a pass behind in each: what is begun in one,
     the others need."""
@@ -98,7 +98,7 @@ def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium
         expect(other.locator(MAIN).get_by_text("Is it worth training the head anew?")).to_be_visible(timeout=LONG_MS)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_ten_thousand_points_turn_smoothly(page: Page, tmp_path):
     chance, count = np.random.default_rng(0), 10_000
     kind = chance.integers(0, 12, count)

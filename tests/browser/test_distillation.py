@@ -23,7 +23,7 @@ def turned(page: Page, presses: int) -> None:
         page.keyboard.press("ArrowRight" if presses > 0 else "ArrowLeft")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     page.goto(f"{server}/{TYPED}")
     ready(page)
@@ -61,7 +61,7 @@ def test_every_temperature_is_in_the_browser(page: Page, server: str):
     page.context.set_offline(False)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_an_earlier_address_of_the_two_tokens_opens_the_five_answers(page: Page, server: str):
     page.goto(f"{server}/{TOKENS}")
     expect(page).not_to_have_url(re.compile("Two.tokens"))  # what a page opens on is not in its address

@@ -68,7 +68,7 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
     expect(page).to_have_url(re.compile(r"at=0\.(29|30)\d*(,|%2C)0\.(79|80)"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_hovering_previews_and_leaving_restores(page: Page, server: str):
     """The row and its sentence, in the words of Python."""
     page.goto(f"{server}/?{MODELS}&image=digit+3")
@@ -102,7 +102,7 @@ def test_a_click_on_a_head_opens_it(page: Page, server: str):
     expect(page).to_have_url(re.compile(r"head=4.*layer=3|layer=3.*head=4"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, server: str):
     """Under the one cursor, also while it is hovered over."""
     page.goto(f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph")
@@ -118,7 +118,7 @@ def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, ser
     expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(same)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
     """Not again in the same browser, and never where motion is not wanted."""
     address = f"{server}/?models=bundled:insects_vit&image=mayfly+nymph"
@@ -144,7 +144,7 @@ def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
         context.close()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_hand_takes_over(chromium: Browser, server: str):
     page = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="no-preference").new_page()
     page.add_init_script(
@@ -162,7 +162,7 @@ def test_the_hand_takes_over(chromium: Browser, server: str):
     page.context.close()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_arrow_keys_move_the_query(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+3&at=0.1,0.1")
     ready(page)
@@ -173,7 +173,7 @@ def test_arrow_keys_move_the_query(page: Page, server: str):
     expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 2, column 2 of 8 × 8 gives")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_link_reopens_the_view(page: Page, server: str):
     page.goto(f"{server}/?{MODELS}&image=digit+7")
     ready(page)
@@ -223,7 +223,7 @@ def opens_the_same(page: Page, chromium: Browser, canvas: str) -> None:
         fresh.context.close()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: Browser, server: str):
     page.goto(f"{server}/explore?{MODELS}&image=digit+3")
     ready(page)
@@ -266,7 +266,7 @@ def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, 
     expect(page.get_by_text("300 × 200 pixels")).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_hostile_uploads_are_refused_in_a_sentence(page: Page, server: str, tmp_path: Path):
     files = {"text.png": b"hello", "cut.jpg": b"\xff\xd8\xff\xe0" + b"\0" * 40, "empty.png": b"", "page.gif": b"<html>"}
     for name, content in files.items():
@@ -296,7 +296,7 @@ def test_pictures_and_numbers_are_saved(page: Page, server: str):
     assert zipfile.ZipFile(io.BytesIO(saved["Numbers of all layers (NPZ)"])).testzip() is None
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
     """Streamlit finds pages/ by itself until app.py has run once; the guard must send the first visitor through it."""
     with serving(tmp_path) as address:
@@ -335,7 +335,7 @@ def apart(one: dict[str, float], other: dict[str, float]) -> bool:
     return any(a[high] <= b[low] for low, high in ends for a, b in ((one, other), (other, one)))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: str):
     """Neither one another nor the picture nor the label of its colours, which follows the layer all the while."""
     size = page.viewport_size
@@ -384,7 +384,7 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
     expect(notes).to_have_count(0)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_no_layer_makes_the_page_jump(page: Page, server: str):
     """Every layer has a sentence of its own, of one line or two."""
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")

@@ -50,7 +50,7 @@ def test_a_photograph_meets_a_banner_and_the_gallery_a_way_on(page: Page, server
     still(page)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
     phone.goto(f"{server}/?{BUNDLED}&image=china")
     still(phone)
@@ -64,7 +64,7 @@ def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
     fits(phone)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_on_a_telephone_the_arrow_names_what_lies_behind_it(phone: Page, server: str):
     shown = """words => {
       const arrow = document.querySelector('[data-testid=stExpandSidebarButton]')

@@ -57,7 +57,7 @@ def answer(page: Page, step: Step) -> None:
     expect(page.get_by_role("button", name="Guess again")).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
     lesson = opened(NAME)
     page.goto(f"{server}/lessons")
@@ -92,7 +92,7 @@ def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
     expect(page.get_by_text(f"{len(lesson.questions)} of {len(lesson.questions)} answered")).to_be_visible()
 
 
-@pytest.mark.product(first=1)
+@pytest.mark.product
 @pytest.mark.parametrize("name", files())
 def test_begin_opens_a_lesson_with_its_model_and_picture_and_no_step_is_empty(page: Page, server: str, name: str):
     """What a visitor reads in the sidebar, which a click inside of the page does not draw; with a guess in between."""

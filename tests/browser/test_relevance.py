@@ -12,7 +12,7 @@ COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, server: str):
     page.goto(f"{server}/rollout?{MODELS}")
     ready(page)
@@ -50,7 +50,7 @@ def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
     ready(page)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_click_makes_the_map_of_the_other_model_large(page: Page, server: str):
     page.goto(f"{server}/relevance?{MODELS}")
     ready(page)
@@ -61,7 +61,7 @@ def test_a_click_makes_the_map_of_the_other_model_large(page: Page, server: str)
     assert "relevance_whose" in page.url
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page, server: str):
     page.goto(f"{server}/relevance?models=bundled:insects_cnn&image=mayfly+nymph&relevance_view=Trust")
     ready(page)

@@ -40,7 +40,7 @@ def test_a_word_is_followed_forced_and_let_go(page: Page, server: str):
     expect(canvas).to_have_attribute("data-written", DAY)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_head_is_chosen_and_stays_in_the_link(page: Page, server: str):
     open_translate(page, server)
     page.get_by_role("button", name="Decoder → source 1, head 2").click()
@@ -72,7 +72,7 @@ def open_view(page: Page, server: str, title: str, more: str = "") -> None:
     ready(page)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
     open_view(page, server, "Masks", "&mask=BERT")
     text = page.get_by_role("textbox", name="Text")
@@ -89,7 +89,7 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
     expect(page.locator("td.hidden").first).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_word_is_walked_through_a_layer(page: Page, server: str):
     open_view(page, server, "Step by step", "&step=1")
     canvas = page.locator(f"{MAIN} .strips")
@@ -108,7 +108,7 @@ def test_a_word_is_walked_through_a_layer(page: Page, server: str):
     expect(canvas).to_have_attribute("data-title", "Softmax")  # step 4 of a layer without the embedding
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
     open_view(page, server, "Memory", "&memory=Gradient")
     dots = page.locator(f"{MAIN} .js-plotly-plot .xtick")
@@ -118,7 +118,7 @@ def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
     expect(page).to_have_url(re.compile("gap=15"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, server: str):
     open_translate(page, server)
     page.get_by_role("button", name="Challenge: does a wrong weekday change the date?").click()
@@ -128,7 +128,7 @@ def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, serv
     expect(page.get_by_text("which is wrong: right is “1999-05-03”")).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_month_is_hidden_a_press_away_in_another_view(page: Page, server: str):
     open_translate(page, server)
     page.get_by_role("button", name="Challenge: hide the month from BERT").click()
@@ -137,7 +137,7 @@ def test_the_month_is_hidden_a_press_away_in_another_view(page: Page, server: st
     expect(page.locator(f"{MAIN} .predict")).to_contain_text("truly “november”")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_words_stand_beside_an_own_photograph(page: Page, server: str):
     page.goto(f"{server}/sequences?sequences_view=From+words+to+patches&models=ViT+·+digits")  # of an earlier version
     ready(page)

@@ -54,7 +54,7 @@ def test_a_slider_turns_all_models_before_it_is_let_go(rollout: Page):
     expect(rollout.locator(".scrubber b")).to_have_text("2 of 6")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
     rollout.get_by_role("slider", name="Up to layer").press("Home")
     rollout.wait_for_url("**rollout_depth=1**")
@@ -70,7 +70,7 @@ def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
     step_of(rollout, "layers 1 to 6 of 6")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_small_map_turns_at_once_and_is_told(rollout: Page):
     third = rollout.locator(f"{MAIN} figure canvas").nth(2)
     third.scroll_into_view_if_needed()
@@ -83,7 +83,7 @@ def test_a_small_map_turns_at_once_and_is_told(rollout: Page):
     assert [rollout.locator(CANVAS).nth(number).evaluate(PLACE) for number in range(2)] == places
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_setting_keeps_the_step(rollout: Page):
     rollout.locator(f"{MAIN} figure canvas").nth(1).click()
     rollout.wait_for_url("**rollout_depth=2**")
@@ -93,7 +93,7 @@ def test_a_setting_keeps_the_step(rollout: Page):
     step_of(rollout, "layers 1 to 2 of 6")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_steps_that_do_not_come_with_the_page_are_asked_for(page: Page, server: str):
     """The weights of all windows and heads are too many to have them all: each block is drawn by the server, the next
     when the last has come."""

@@ -107,7 +107,7 @@ def outputs(tmp_path_factory) -> str:
     return path.as_uri()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: str):
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))

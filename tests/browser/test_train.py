@@ -69,7 +69,7 @@ def test_the_recipe_that_is_shown_is_that_of_the_task(page: Page, server: str):
     expect(page.get_by_text("a third of the rate from scratch")).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, server: str):
     page.goto(f"{server}/train?train_view=Start")
     ready(page)

@@ -57,7 +57,7 @@ def elsewhere(page: Page, server: str) -> Iterator[list[str]]:
     page.remove_listener("dialog", note_dialog)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.usefixtures("hostile_run")
 def test_no_request_leaves_for_another_host(page: Page, server: str, elsewhere: list[str]):
     page.goto(server)
@@ -156,7 +156,7 @@ def visit(page: Page, address: str) -> list[str]:
     return failed
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_two_visitors_two_servers_one_folder_of_runs(chromium: Browser, server: str, other_server: str, tmp_path: Path):
     photo = tmp_path / "mine.png"
     Image.fromarray(np.random.default_rng(5).integers(0, 256, (60, 80, 3), dtype=np.uint8)).save(photo)

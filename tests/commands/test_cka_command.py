@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from vizkit.__main__ import main
 
@@ -31,14 +32,14 @@ def test_all_pairs_of_two_models(tmp_path, capsys):
     assert content["models"] == FEW[1:3]
     assert [at for at, _ in content["layers"]] == [0] * 6 + [1] * 6
     values = np.array(content["cka"])
-    np.testing.assert_allclose(values, values.T)
-    np.testing.assert_allclose(values.diagonal(), 1)
+    assert_allclose(values, values.T)
+    assert_allclose(values.diagonal(), 1)
     assert main(FEW) == 0
     header, first, *_ = csv.reader(capsys.readouterr().out.splitlines())
     assert header[1].endswith("blocks.0")
     assert float(first[1]) == 1
     assert main([*FEW, "-o", str(tmp_path / "cka.npz")]) == 0
-    np.testing.assert_allclose(np.load(tmp_path / "cka.npz")["cka"], values, atol=1e-4)
+    assert_allclose(np.load(tmp_path / "cka.npz")["cka"], values, atol=1e-4)
 
 
 @pytest.mark.parametrize("more", [["--images", "3"], ["-o", "cka.txt"], ["--batch", "0"]])

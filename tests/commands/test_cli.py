@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 
 import vizkit
+from tests.drawn import seeded
 from vizkit.__main__ import main
 from vizkit.commands.trace import numbers
 from vizkit.models import Keep
@@ -33,8 +34,7 @@ def trace_it(picture, tmp_path, capsys):
     """Run `trace` on a small untrained model; (exit code, what it printed, the file)."""
 
     def run(*options, model="test_vit", image=picture, output="out.npz"):
-        with torch.random.fork_rng():
-            torch.manual_seed(3)
+        with seeded(3):
             device = () if "--device" in options else ("--device", "cpu")
             code = main(["trace", image, "--model", model, "-o", str(tmp_path / output), *device, *options])
         return code, capsys.readouterr(), tmp_path / output
@@ -45,8 +45,7 @@ def trace_it(picture, tmp_path, capsys):
 def test_trace_writes_what_the_library_gives(trace_it, photo, tmp_path):
     code, _, path = trace_it("--random-weights")
     assert code == 0
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
+    with seeded(3):
         loaded = vizkit.load("test_vit", pretrained=False, device="cpu")
     expected = vizkit.trace(loaded, photo)
     with np.load(path, allow_pickle=False) as file:

@@ -44,7 +44,7 @@ def environment(cache):
     return {**ENVIRONMENT, "VIZKIT_CACHE": str(cache)}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_killed_and_started_again_it_is_the_same_to_the_last_bit(one, cache, tmp_path):
     with launched(DIGITS, environment(cache)) as process:
         while not list(cache.glob("passes/*/part-00001.parquet")) and process.is_alive():

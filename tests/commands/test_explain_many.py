@@ -10,6 +10,7 @@ import pandas
 import pyarrow.parquet
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from PIL import Image
 from scipy.stats import spearmanr
 
@@ -101,7 +102,7 @@ def test_half_precision_is_nearer_and_runs_are_compared(photos, whole, tmp_path)
     assert np.isnan(apart[2]).all()
     one = opened(tmp_path / "maps").row("3/a.png")["map_rollout"]
     heat = vizkit.explain(vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "3/a.png")).heat.numpy()
-    np.testing.assert_allclose(one, heat, atol=2e-5)
+    assert_allclose(one, heat, atol=2e-5)
     assert 0 < np.nanmax(abs(apart)) < (heat.max() - heat.min()) / 100
 
 
@@ -127,7 +128,7 @@ def test_the_class_is_chosen(photos, tmp_path, target, classes):
     heat = vizkit.explain(
         vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "7/c.png"), "grad_cam", classes[-1]
     ).heat.numpy()
-    np.testing.assert_allclose(opened(tmp_path / "maps").row("7/c.png")["map_grad_cam"], heat, atol=np.ptp(heat) / 400)
+    assert_allclose(opened(tmp_path / "maps").row("7/c.png")["map_grad_cam"], heat, atol=np.ptp(heat) / 400)
 
 
 def test_without_a_known_label_there_is_no_map(photos, tmp_path):
@@ -301,7 +302,7 @@ def damaged(whole):
     yield from (("part-00000.parquet", content) for content in (b"", b"PAR1", b"x" * 99))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_another_wrote_is_said_in_a_sentence(whole, tmp_path, capsys):
     """Whatever is changed: a row, a picture, or a sentence."""
     copy, sentences = tmp_path / "maps", list[str]()

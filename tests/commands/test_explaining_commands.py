@@ -7,6 +7,7 @@ import signal
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from PIL import Image
 
 import vizkit
@@ -43,7 +44,7 @@ def test_explain_writes_what_the_library_gives(insect, tmp_path, capsys):
     loaded = vizkit.load(VIT, device="cpu")
     picture = vizkit.open_image(insect)
     trace = vizkit.trace(loaded, picture)
-    np.testing.assert_allclose(maps["rollout"], explain("rollout", trace).heat.numpy(), atol=1e-6)
+    assert_allclose(maps["rollout"], explain("rollout", trace).heat.numpy(), atol=1e-6)
     assert (meta["model"], meta["picture_hw"]) == (VIT, [112, 112])
     assert meta["seen_box_xyxy"] == [0, 0, 112, 112]
     assert meta["maps"] == [{"method": "rollout", "signed": False, "target": None, "against": None, "notes": []}]
@@ -53,7 +54,7 @@ def test_explain_writes_what_the_library_gives(insect, tmp_path, capsys):
     assert np.asarray(Image.open(tmp_path / "a.png")).shape == (224, 224, 3)  # enlarged twice
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_explain_many_methods_on_one_sheet(insect, tmp_path, capsys):
     out = [tmp_path / "all.png", tmp_path / "all.npz"]
     options = ["--method", "fast", "--method", "patch_ablation", "--target", "2"]
@@ -180,7 +181,7 @@ def test_score_writes_a_table(tmp_path, capsys):
     assert capsys.readouterr().out == f"{out}: {SWIN} on 2 images, {CNN} on 2 images\n"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_score_writes_csv_and_json(tmp_path):
     options = ["score", "--model", CNN, *FEW, "--measure", "truth", "--measure", "road"]
     assert main([*options, "-o", str(tmp_path / "t.csv")]) == 0
@@ -272,7 +273,7 @@ def test_the_best_of_a_column():
     assert command.cell(rows[2], "road", None) == "–"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatch):
     from vizkit.analysis.trust import scores
 
@@ -290,7 +291,7 @@ def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatc
     assert "**" not in text.split("##")[1]  # nothing is crowned
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_changed_picture_and_model_are_explained(insect, tmp_path, capsys):
     out = tmp_path / "changed.npz"
     given = ["explain", insect, "--model", VIT, "--method", "generic_relevance", "-o", str(out)]

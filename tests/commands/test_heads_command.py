@@ -11,7 +11,7 @@ from vizkit.__main__ import main
 FEW = ["heads", "bundled:digits_vit", "--data", "digits", "--images", "3", "--device", "cpu"]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_table_and_all_numbers(tmp_path, capsys):
     assert main(FEW) == 0
     assert "3 images, a head gives its mean; rank correlation" in capsys.readouterr().out
@@ -27,7 +27,7 @@ def test_a_table_and_all_numbers(tmp_path, capsys):
     assert len(rows) == 24
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_model_without_classes_loses_likeness(tmp_path, capsys):
     save_for_hf(timm.create_model("test_vit", num_classes=0), str(tmp_path / "run"), safe_serialization=True)
     assert main(["heads", str(tmp_path / "run"), *FEW[2:]]) == 0

@@ -4,10 +4,10 @@ import errno
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
+from tests.drawn import noisy_picture
 from vizkit.__main__ import main
 from vizkit.commands.output import refuse_output, write_output
 
@@ -75,7 +75,7 @@ CKA = ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batc
 )
 def test_an_ending_in_capitals_is_the_same_kind_of_file(given, name, first, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Image.fromarray(np.random.default_rng(0).integers(0, 256, (32, 32, 3), dtype=np.uint8)).save("p.png")
+    Image.fromarray(noisy_picture(32, 32)).save("p.png")
     assert main([*given, "--device", "cpu", "-o", name]) == 0
     assert Path(name).read_bytes().startswith(first)
     assert {path.name for path in tmp_path.iterdir()} == {"p.png", name}

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 import vizkit
+from tests.commands.test_explaining_commands import numbers
 from vizkit.__main__ import main
 from vizkit.datasets import samples
 from vizkit.views import VIEWS, bundled, class_of
@@ -31,11 +33,6 @@ def show(tmp_path, capsys):
     return run
 
 
-def numbers(path):
-    with np.load(path, allow_pickle=False) as file:
-        return json.loads(file["meta"].item()), {name: file[name] for name in file.files if name != "meta"}
-
-
 def test_it_writes_what_the_library_gives(show, digits, tmp_path):
     options = ["--depth", "3", "--fusion", "max", "--discard", "0.5", "--full", "--query", "5,3"]
     code, printed = show(*options, "-o", str(tmp_path / "a.PNG"))
@@ -50,7 +47,7 @@ def test_it_writes_what_the_library_gives(show, digits, tmp_path):
     assert (first, second) == (str(tmp_path / "out.npz"), str(tmp_path / "a.PNG"))
     assert meta == json.loads(json.dumps(expected.meta))
     assert arrays.keys() == expected.numbers.keys()
-    np.testing.assert_array_equal(arrays["places"], expected.numbers["places"])
+    assert_array_equal(arrays["places"], expected.numbers["places"])
     assert (tmp_path / "a.PNG").read_bytes().startswith(b"\x89PNG")
 
 
@@ -83,7 +80,7 @@ def test_a_point_an_edit_and_several_models(show, digits, tmp_path):
     assert (code, meta["point"], meta["edits"]) == (0, [0.3, 0.6], ["heads:2.1=0"])
     assert [each["name"] for each in meta["models"]] == [VIT, "bundled:digits_swin"]
     alone = vizkit.show("rollout", digits, "sample:digit 3", at=(0.3, 0.6), edits=["heads:2.1=0"])
-    np.testing.assert_array_equal(arrays["places_1"], alone.numbers["places"])
+    assert_array_equal(arrays["places_1"], alone.numbers["places"])
 
 
 def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):

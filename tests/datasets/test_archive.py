@@ -8,20 +8,14 @@ import struct
 import zipfile
 
 import pytest
-from PIL import Image
 
+from tests.datasets.test_datasets import ANTS_AND_BEES, files_in, folder, png  # noqa: F401
 from vizkit.datasets import archive
 from vizkit.datasets.archive import open_archive, unpack, unpacked
 from vizkit.datasets.cache import complete_folder
 from vizkit.datasets.folder import open_folder
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
-
-
-def png(level=0, size=(8, 8)):
-    file = io.BytesIO()
-    Image.new("RGB", size, (level, 0, 0)).save(file, "PNG")
-    return file.getvalue()
 
 
 def zipped(files, **options):
@@ -33,21 +27,10 @@ def zipped(files, **options):
     return file.getvalue()
 
 
-ANTS_AND_BEES = {f"{label}/{i}.png": png(i) for label in ("ant", "bee") for i in range(8)}
-
-
-def files_in(root):
-    return sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
-
-
-def test_archive_is_unpacked_once_and_taken_as_a_folder(tmp_path, cache, monkeypatch):
-    for name, content in ANTS_AND_BEES.items():
-        path = tmp_path / "garden" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+def test_archive_is_unpacked_once_and_taken_as_a_folder(folder, tmp_path, cache, monkeypatch):  # noqa: F811
     path = tmp_path / "bugs.zip"
     path.write_bytes(zipped({f"my bugs/{name}": content for name, content in ANTS_AND_BEES.items()}))
-    images, direct = open_set(path, "train"), open_folder(tmp_path / "garden", "train")
+    images, direct = open_set(path, "train"), open_folder(folder, "train")
     assert (images.name, images.labels) == ("bugs", ("ant", "bee"))
     assert [images.place(i) for i in range(len(images))] == [direct.place(i) for i in range(len(direct))]
     assert all((one[0] == two[0]).all() and one[1] == two[1] for one, two in zip(images, direct, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import timm
 import torch
+from numpy.testing import assert_array_equal
 
 from vizkit.datasets import digits, photographs
 
@@ -126,7 +127,7 @@ def test_the_files_read_are_what_scikit_learn_loads():
 
     pixels, target = load_digits(return_X_y=True)
     levels, labels = digits._everything()
-    np.testing.assert_array_equal(levels, pixels.reshape(-1, 8, 8))
-    np.testing.assert_array_equal(labels, target)
+    assert_array_equal(levels, pixels.reshape(-1, 8, 8))
+    assert_array_equal(labels, target)
     for name in ("china", "flower"):
-        np.testing.assert_array_equal(photographs.picture(name), load_sample_image(f"{name}.jpg"))
+        assert_array_equal(photographs.picture(name), load_sample_image(f"{name}.jpg"))

@@ -407,7 +407,7 @@ def test_data_loader_takes_it(partly_broken):
     assert (tuple(pictures.shape), targets.tolist()) == ((2, 16, 8, 3), [0, 1])
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_twenty_thousand_files_are_listed_quickly(tmp_path):
     for label in range(20):
         touch(tmp_path / f"class {label}", [f"{i}.jpg" for i in range(1000)])

@@ -86,7 +86,7 @@ def test_shapes_and_ranges(size_px):
     assert sample.picture.std() > 5
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_masks_are_disjoint_and_make_up_the_insect(some):
     for sample in some[:24]:
         masks = np.array([sample.mask(part) for part in insects.PARTS])
@@ -166,14 +166,14 @@ def coloured():
     return [_pictures("train", 30 * CLASSES), _pictures("test", 15 * CLASSES)]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("model", [LogisticRegression(C=0.01, max_iter=200), KNeighborsClassifier(9)], ids=repr)
 @pytest.mark.parametrize("look", ["histograms", "moments"])
 def test_colour_does_not_tell_the_class(coloured, look, model):
     assert _told_by(look, model, *coloured) < 2 * CHANCE
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_colour_would_tell_the_class_were_it_painted_by_class(coloured):
     """The test above can fail: each class tinted a little, the same models find it out."""
     tinted = []
@@ -183,7 +183,7 @@ def test_colour_would_tell_the_class_were_it_painted_by_class(coloured):
     assert _told_by("moments", LogisticRegression(C=1.0, max_iter=200), *tinted) > 2 * CHANCE
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_shape_does_tell_the_class():
     """Even a linear model knows most animals by their coarse silhouettes, head up."""
     train, test = (_silhouettes(split, count) for split, count in (("train", 180), ("test", 60)))

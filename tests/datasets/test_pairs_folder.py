@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.drawn import noisy_picture
 from vizkit.datasets.image_set import SPLITS, DatasetError
 from vizkit.datasets.pairs.drawn import SIDE, TIMES, halved, shrunk
 from vizkit.datasets.pairs.folder import LEVELS, MOST_SQUARES, SQUARE, open_folder_pairs
@@ -19,7 +20,7 @@ TINY = {"widths": [4, 4, 4], "blocks": [1, 1, 1], "textures": [4, 4, 4]}
 
 def save(path, rows=200, columns=230, seed=0):
     """Coarse noise, so that neighbouring pixels are alike."""
-    coarse = np.random.default_rng(seed).integers(256, size=(4, 5, 3), dtype=np.uint8)
+    coarse = noisy_picture(4, 5, seed=seed)
     Image.fromarray(coarse).resize((columns, rows), Image.Resampling.BICUBIC).save(path)
 
 
@@ -100,7 +101,7 @@ def test_a_picture_brings_its_own_reference(beside):
             assert other.max() < 100  # of a picture, never of a reference
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_zip_is_learned_from_like_its_folder(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "COUNTS", {"train": 24, "val": 4, "test": 4})
     with zipfile.ZipFile(tmp_path / "pond.zip", "w") as packed:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 
 from vizkit.datasets.scenes.annotated import Annotated
 from vizkit.datasets.scenes.changing import cropped, resized
@@ -41,8 +42,8 @@ def test_boxes_survive_every_crop(height, width, seed, corner, least):
     right = left + 1 + int(corner[3] * (width - left - 1))
     crop = cropped(scene, (left, top, right, bottom), least)
     assert crop.picture.shape == (bottom - top, right - left, 3)
-    np.testing.assert_array_equal(crop.boxes_xyxy, boxes_of(crop.instances, len(crop.labels)))
-    np.testing.assert_array_equal(crop.picture[..., 0] > 0, scene.instances[top:bottom, left:right] > 0)
+    assert_array_equal(crop.boxes_xyxy, boxes_of(crop.instances, len(crop.labels)))
+    assert_array_equal(crop.picture[..., 0] > 0, scene.instances[top:bottom, left:right] > 0)
     for number, label in enumerate((4, 5, 6), 1):
         share = (scene.instances[top:bottom, left:right] == number).sum() / (scene.instances == number).sum()
         assert (label in crop.labels) == (share > 0 and share >= least)
@@ -52,12 +53,12 @@ def test_boxes_survive_every_crop(height, width, seed, corner, least):
 def test_boxes_survive_every_resize(height, width, seed, times):
     scene = rectangles(height, width, seed)
     larger = resized(scene, (height * times[0], width * times[1]))
-    np.testing.assert_allclose(larger.boxes_xyxy, boxes_of(larger.instances, 3))
+    assert_allclose(larger.boxes_xyxy, boxes_of(larger.instances, 3))
     back = resized(larger, (height, width))
-    np.testing.assert_allclose(back.boxes_xyxy, scene.boxes_xyxy)
-    np.testing.assert_array_equal(back.instances, scene.instances)
+    assert_allclose(back.boxes_xyxy, scene.boxes_xyxy)
+    assert_array_equal(back.instances, scene.instances)
     any_size = resized(scene, (19, 37))
-    np.testing.assert_allclose(shares(any_size.boxes_xyxy, (19, 37)), shares(scene.boxes_xyxy, (height, width)))
+    assert_allclose(shares(any_size.boxes_xyxy, (19, 37)), shares(scene.boxes_xyxy, (height, width)))
 
 
 @given(seed=st.integers(0, 99), least_area=st.sampled_from([0.1, 0.5, 1.0]))
@@ -69,10 +70,10 @@ def test_a_random_part_keeps_things_in_their_boxes(seed, least_area):
     assert seen.shape == (64, 64, 3)
     if len(kept):
         expected = shares(boxes_of((seen[..., 0] > 100).astype(np.uint8), 1), (64, 64))
-        np.testing.assert_allclose(kept[:, 1:], expected, atol=2 / 64)  # the edge lies within a pixel
+        assert_allclose(kept[:, 1:], expected, atol=2 / 64)  # the edge lies within a pixel
         assert kept[0, 0] == 2
     if least_area == 1:
-        np.testing.assert_allclose(kept, rows, atol=1e-6)
+        assert_allclose(kept, rows, atol=1e-6)
 
 
 @pytest.mark.parametrize("box", [(-1, 0, 5, 5), (0, 0, 6, 5), (2, 2, 2, 4), (3, 0, 1, 5)])

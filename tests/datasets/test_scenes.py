@@ -20,7 +20,7 @@ def test_a_scene_depends_on_its_number_alone():
     assert not np.array_equal(one.picture, other.picture)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_boxes_are_those_of_what_is_seen_and_counts_are_even():
     scenes = [draw_scene(index, size_px=64) for index in range(120)]
     counts = np.bincount([len(scene.labels) for scene in scenes], minlength=MOST + 1)
@@ -58,7 +58,7 @@ def test_run_lengths_go_down_the_columns():
     assert run_lengths(~mask) == (0, 2, 3, 1)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_written_and_read_again(tmp_path):
     drawn = open_boxes("scenes", "test", count=13, size_px=64)
     write_coco(tmp_path, [drawn[index] for index in range(13)], drawn.labels)

@@ -9,10 +9,12 @@ import torch._dynamo  # imported late by PyTorch otherwise, and not on a pretend
 import torch.distributed.tensor
 from accelerate import Accelerator
 from torch import nn
+from torch.testing import assert_close
 from torch.utils.data import Dataset
 
 import vizkit
 from tests.devices import NAME, ElsewhereError, pretended
+from tests.drawn import noise
 from tests.toys import Stranger
 from tests.training.super_resolution.test_task import TINY as ENLARGING
 from tests.training.test_detection import TINY as DETECTING
@@ -62,13 +64,13 @@ def test_it_refuses_float64_and_tensors_of_the_cpu(wrong):
 
 
 def test_it_computes_as_the_cpu_does():
-    given, layer = torch.randn(2, 3, generator=torch.Generator().manual_seed(0)), nn.Linear(3, 1)
+    given, layer = noise(2, 3), nn.Linear(3, 1)
     expected = torch.autograd.grad(layer(given).square().sum(), layer.weight)[0]
     with pretended():
         moved = layer.to(NAME)
         moved(given.to(NAME)).square().sum().backward()
         assert moved.weight.grad.device.type == NAME
-        torch.testing.assert_close(moved.weight.grad.cpu(), expected)
+        assert_close(moved.weight.grad.cpu(), expected)
         assert given.to(NAME).cpu().double().dtype == torch.float64
         assert float(torch.tensor(2.0, device=NAME) * 3) == 6
 
@@ -86,8 +88,8 @@ def test_a_trace_is_what_it_is_on_the_cpu(name):
         found = vizkit.trace(on(name), PICTURE, target=3)
     assert found.check.passed
     for own, other in zip(found.attention, expected.attention, strict=True):
-        torch.testing.assert_close(own.weights, other.weights)
-        torch.testing.assert_close(own.gradient, other.gradient)
+        assert_close(own.weights, other.weights)
+        assert_close(own.gradient, other.gradient)
 
 
 def test_a_strangers_module_is_measured_there():
@@ -97,7 +99,7 @@ def test_a_strangers_module_is_measured_there():
     assert found.attention[0].query.grid == (4, 4)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("method", ["rollout", "generic_relevance", "grad_cam", "integrated_gradients", "occlusion"])
 def test_a_map_is_made_there(method):
     with pretended():
@@ -135,10 +137,10 @@ def test_a_probe_gives_there_what_it_gives_on_the_cpu(probe):
 
     with pretended():
         found = asked(on("digits_vit"))
-    torch.testing.assert_close(found, asked(vizkit.load("bundled:digits_vit", device="cpu")), atol=1e-4, rtol=1e-3)
+    assert_close(found, asked(vizkit.load("bundled:digits_vit", device="cpu")), atol=1e-4, rtol=1e-3)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_text_is_traced_there():
     words = ["the", "2", "1", "st", "of", "november", ",", "2", "0", "2", "6"]
     with pretended():

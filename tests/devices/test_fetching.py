@@ -6,9 +6,12 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
+from torch.testing import assert_close
 
 import vizkit
 from tests.devices import NAME, fetching, pretended
+from tests.drawn import noisy_picture
 from vizkit.analysis.attention import statistics
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_matrix, rollout_terms
@@ -20,7 +23,7 @@ from vizkit.views.explore import Explore
 from vizkit.views.rows_of import layer_for_browser
 from vizkit.views.subject import Subject
 
-PICTURE = np.random.default_rng(0).integers(256, size=(64, 64, 3), dtype=np.uint8)
+PICTURE = noisy_picture(64, 64)
 
 
 def subject(name, device):
@@ -62,7 +65,7 @@ def test_what_is_fetched_is_what_a_trace_on_the_cpu_holds(name):
     assert set(stored) == set(expected)
     for array in set(stored) - {"meta"}:
         assert stored[array].dtype == expected[array].dtype
-        np.testing.assert_allclose(stored[array], expected[array], atol=1e-5, rtol=1e-4)
+        assert_allclose(stored[array], expected[array], atol=1e-5, rtol=1e-4)
 
 
 COMPUTED = {
@@ -90,7 +93,7 @@ def test_it_is_computed_there_and_the_result_alone_is_fetched(computed, name):
     with pretended():
         found, fetched, whole = asked(NAME)
     assert fetched < whole / 2
-    torch.testing.assert_close(found, asked("cpu")[0], equal_nan=True)
+    assert_close(found, asked("cpu")[0], equal_nan=True)
 
 
 def test_of_a_matrix_too_large_to_hover_over_one_row_is_fetched(monkeypatch):
@@ -102,7 +105,7 @@ def test_of_a_matrix_too_large_to_hover_over_one_row_is_fetched(monkeypatch):
             fetched.clear()
             rows[device] = layer_for_browser(layer, 1, (0.3, 0.7))
             assert sum(fetched) in (0, rows[device].values.nbytes)
-    np.testing.assert_allclose(rows[NAME].values, rows["cpu"].values, atol=1e-6)
+    assert_allclose(rows[NAME].values, rows["cpu"].values, atol=1e-6)
     assert (rows[NAME].query_ids, rows[NAME].values.shape[:2]) == (rows["cpu"].query_ids, (1, 1))
 
 

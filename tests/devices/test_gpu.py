@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from benchmarks import gpu
@@ -157,10 +158,10 @@ def test_it_gives_there_what_it_gives_on_the_cpu(entry, device):
             assert (off > 0).float().mean() < 0.01
             assert own.dtype == torch.int16 or off.max() <= 1  # of bytes to the next one, of pixels to any other object
             continue
-        torch.testing.assert_close(own.cpu(), other, atol=2e-3, rtol=2e-3)
+        assert_close(own.cpu(), other, atol=2e-3, rtol=2e-3)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_likeness_of_references_is_measured_there(monkeypatch):
     monkeypatch.setattr("benchmarks.bundled.super_resolution.LEVELS", LEVELS[:1])
     models = [build(name, SIZES).eval() for name in ("ttsr_small", "sr_small")]
@@ -180,7 +181,7 @@ def test_a_probe_on_a_gpu(probe):
         PROBES[probe](loaded, pixels_of(loaded, PICTURE), vizkit.trace(loaded, PICTURE))
         for loaded in (bundled("digits_vit", "cuda"), bundled("digits_vit", "cpu"))
     )
-    torch.testing.assert_close(found.cpu(), expected, atol=1e-3, rtol=1e-2)
+    assert_close(found.cpu(), expected, atol=1e-3, rtol=1e-2)
 
 
 @pytest.mark.gpu
@@ -233,7 +234,7 @@ def test_a_strangers_module_in_half_precision_is_measured_and_evaluated(precisio
 
 
 # ---- `make gpu` ------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @DEVICES
 @pytest.mark.parametrize("title", [title for title in gpu.SUBJECTS if title != "Tests"])
 def test_each_subject_is_measured_there(title, device, monkeypatch, tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 import vizkit
@@ -94,7 +95,7 @@ def folder(path, names, count=4, size=(12, 12)):
 def test_pictures_are_prepared_exactly_as_the_app_does_it(photo, needs):
     batch = torch.from_numpy(stored_input(photo, needs))[None]
     found = pixels_on(CPU, batch, needs)[0].numpy()
-    np.testing.assert_array_equal(found, prepare(photo, needs)[0])
+    assert_array_equal(found, prepare(photo, needs)[0])
 
 
 def test_answers_equal_those_of_a_trace(digits):
@@ -102,7 +103,7 @@ def test_answers_equal_those_of_a_trace(digits):
     answers = evaluate(digits, pictures)
     for row in range(5):
         expected = vizkit.trace(digits, pictures[row][0]).logits.numpy()
-        np.testing.assert_allclose(answers.logits[row], expected, atol=2e-5)
+        assert_allclose(answers.logits[row], expected, atol=2e-5)
     assert answers.targets.tolist() == pictures.targets.tolist()
 
 
@@ -131,7 +132,7 @@ def test_stopped_and_continued_it_is_the_same_to_the_last_bit():
     assert np.asarray(found.logits).tobytes() == np.asarray(expected.logits).tobytes()
     assert found.rows.tolist() == [row for row in range(100) if row not in (3, 50, 99)]
     assert list(found.broken) == ["picture 3", "picture 50", "picture 99"]
-    np.testing.assert_allclose(found.logits, whole.logits, rtol=1e-6)
+    assert_allclose(found.logits, whole.logits, rtol=1e-6)
     assert list(folder_of(one, images, 9).iterdir())
     assert not list(folder_of(one, images, 9).glob("part-*.parquet"))
 
@@ -189,7 +190,7 @@ def test_the_oldest_answers_make_room(monkeypatch):
     assert folder_of(eye(), painted(31), 64).exists()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_twenty_thousand_pictures_are_judged_in_seconds_and_never_all_in_memory(monkeypatch):
     """Reading one takes no time here; the rest does not grow: a batch in memory at most, and answers on disk."""
     plain = [stored_input(np.full((8, 8, 3), colour, np.uint8), SIGHT) for colour in COLOURS.values()]

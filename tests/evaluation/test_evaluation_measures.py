@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from scipy.stats import bootstrap
 from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, top_k_accuracy_score
 from statsmodels.stats.contingency_tables import mcnemar as their_mcnemar
@@ -101,7 +102,7 @@ def test_the_five_likeliest_of_five_are_no_measure():
 def test_losses_are_taken_in_double_precision(random):
     logits, target = random
     expected = -torch.from_numpy(logits).double().log_softmax(1).numpy()[np.arange(300), target]
-    np.testing.assert_allclose(judge(logits, target, np.arange(7)).loss, expected, rtol=1e-13)
+    assert_allclose(judge(logits, target, np.arange(7)).loss, expected, rtol=1e-13)
 
 
 # ---- against libraries -----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from numpy.testing import assert_allclose, assert_array_equal
 
 import vizkit
 from tests.training.test_training import followed
@@ -43,12 +44,10 @@ def test_a_snapshot_is_of_the_model_of_that_step(asked, cached):
     found, loaded = snapshot(RUN, 64, asked), vizkit.load(f"{RUN.path}@64", device="cpu")
     traces = [trace(loaded, rgb, keep=Keep()) for rgb, _ in asked.images]
     by_hand = torch.stack([mean_distance_px(each.attention[2]) for each in traces]).mean(0)
-    np.testing.assert_allclose(found.distance_px[2], by_hand.numpy(), rtol=1e-5)
+    assert_allclose(found.distance_px[2], by_hand.numpy(), rtol=1e-5)
     right = [int(each.logits.argmax()) == target for each, target in zip(traces, asked.targets, strict=True)]
     assert found.right.tolist() == right
-    np.testing.assert_allclose(
-        found.filters[5], loaded.model.patch_embed.proj.weight[5].detach().permute(1, 2, 0).numpy()
-    )
+    assert_allclose(found.filters[5], loaded.model.patch_embed.proj.weight[5].detach().permute(1, 2, 0).numpy())
     assert found.distance_px.shape == found.entropy.shape == found.importance.shape == (4, 4)
     assert found.on_object.shape == (IMAGES,)
 
@@ -58,7 +57,7 @@ def test_a_checkpoint_is_measured_once(asked, cached, monkeypatch):
     monkeypatch.setattr(module, "_snapshot", lambda *given: measured.append(given[1]) or own(*given))
     first, again = snapshot(RUN, 8, asked), snapshot(RUN, 8, asked)
     assert measured == [8]
-    np.testing.assert_array_equal(first.grams, again.grams)
+    assert_array_equal(first.grams, again.grams)
     assert first.parts == again.parts
 
 
@@ -161,7 +160,7 @@ def test_a_recorded_table_is_whole(name):
     count = 13 if name in ("insects_cnn", "insects_swin") else 14
     assert len(of.steps) == len(of.cka) == count
     assert of.right.shape == (count, 60)
-    np.testing.assert_allclose(of.cka[-1], 1, atol=1e-6)
+    assert_allclose(of.cka[-1], 1, atol=1e-6)
     assert (of.distance_px.size > 0) == ("cnn" not in name)
 
 
@@ -170,7 +169,7 @@ def test_the_recording_is_what_is_measured_now(cached):
     found = growth([64], [snapshot(RUN, 64, of)], of)
     at = known.steps.tolist().index(64)
     for name in ("distance_px", "entropy", "importance", "weight", "gradient", "filters"):
-        np.testing.assert_allclose(getattr(found, name)[0], getattr(known, name)[at], rtol=2e-2, atol=1e-5)
+        assert_allclose(getattr(found, name)[0], getattr(known, name)[at], rtol=2e-2, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.training.test_training import followed
@@ -97,8 +98,8 @@ def test_the_proof_fails_where_the_surface_is_around_another_place(monkeypatch):
 def test_components_of_a_path_by_hand():
     """A rectangle of 6 × 2: squares of 4 · 9 and 4 · 1."""
     found, shares = components(np.array([[0.0, 0, 5], [6, 0, 5], [6, 2, 5], [0, 2, 5]]))
-    np.testing.assert_allclose(np.abs(found), [[1, 0, 0], [0, 1, 0]], atol=1e-12)
-    np.testing.assert_allclose(shares, [0.9, 0.1])
+    assert_allclose(np.abs(found), [[1, 0, 0], [0, 1, 0]], atol=1e-12)
+    assert_allclose(shares, [0.9, 0.1])
     with pytest.raises(NotApplicable, match="lie on a line"):
         components(np.array([[0.0, 0], [1, 1], [3, 3]]))
 
@@ -107,24 +108,24 @@ def test_what_a_random_walk_would_explain_is_known_exactly():
     """Of equal steps the spread is 1 / (2 - 2 cos(pi k / n)); of many steps the first part is 6 / pi²."""
     k = np.arange(1, 12)
     spread = 1 / (2 - 2 * np.cos(np.pi * k / 12))
-    np.testing.assert_allclose(walk_shares(np.full(11, 0.3)), spread[:2] / spread.sum())
+    assert_allclose(walk_shares(np.full(11, 0.3)), spread[:2] / spread.sum())
     assert walk_shares(np.ones(999))[0] == pytest.approx(6 / np.pi**2, abs=1e-3)
     lengths = np.array([1.0, 2, 3, 1, 0.5])
     drawn = np.random.default_rng(0).normal(size=(5, 20_000)) * lengths[:, None]
     _, shares = components(np.cumsum([np.zeros(20_000), *drawn], axis=0))
-    np.testing.assert_allclose(walk_shares(lengths), shares, atol=0.01)
+    assert_allclose(walk_shares(lengths), shares, atol=0.01)
 
 
 def test_the_path_lies_on_the_coordinates_of_its_checkpoints():
     found, steps = made(PATH), steps_in(RUN.path)
     every = np.stack([module._flat(module.weights_of(vizkit.load(f"{RUN.path}@{step}"))) for step in steps])
     directions, shares = components(every)
-    np.testing.assert_allclose(found.path, (every - every[-1]) @ directions.T, atol=1e-9)
+    assert_allclose(found.path, (every - every[-1]) @ directions.T, atol=1e-9)
     assert found.path[-1].tolist() == [0, 0]
     assert found.holds
-    np.testing.assert_allclose(found.shares, shares)
+    assert_allclose(found.shares, shares)
     spread = ((found.path - found.path.mean(0)) ** 2).sum(0) / ((every - every.mean(0)) ** 2).sum()
-    np.testing.assert_allclose(found.shares, spread)
+    assert_allclose(found.shares, spread)
     for at, along in enumerate((found.x, found.y)):
         assert along[0] < found.path[:, at].min()
         assert found.path[:, at].max() < along[-1]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.training.test_training import followed
@@ -43,7 +44,7 @@ def test_answers_and_maps_are_those_of_the_model_of_that_step(watched, tmp_path,
         assert int(chances.argmax()) == found.predicted[row]
         assert float(chances.max()) == pytest.approx(found.probability[row], abs=1e-5)
         heat = explain(loaded, rgb, "generic_relevance", target).heat.numpy()
-        np.testing.assert_allclose(found.maps[row], heat / np.abs(heat).mean(), rtol=1e-4, atol=1e-6)
+        assert_allclose(found.maps[row], heat / np.abs(heat).mean(), rtol=1e-4, atol=1e-6)
         drawn = np.repeat((rgb.mean(-1) > learning.INK).astype(np.uint8)[..., None] * 255, 3, -1)
         ink = (seen(drawn, loaded.preprocessing)[..., 0] >= 128).reshape(8, 4, 8, 4).mean((1, 3))
         assert found.on_object[row] == pytest.approx(float((heat * ink).sum() / heat.sum()), abs=1e-4)

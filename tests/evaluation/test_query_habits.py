@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.evaluation.query_habits import Habits, habits, habits_from
@@ -55,6 +56,6 @@ def test_all_boxes_above_the_threshold_are_counted_and_kept():
     assert 0 < len(some.queries) < 60
     assert len(habits(detector, scenes, 1.0).queries) == 0
     again = habits_from(json.loads(json.dumps(made.to_json())))
-    np.testing.assert_allclose(again.boxes_cxcywh, made.boxes_cxcywh, atol=1e-4)
+    assert_allclose(again.boxes_cxcywh, made.boxes_cxcywh, atol=1e-4)
     assert (again.queries == made.queries).all()
     assert again.apart() == pytest.approx(made.apart(), abs=1e-2)

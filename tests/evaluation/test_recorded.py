@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from safetensors.torch import load_file, save_file
 
 import vizkit
@@ -52,7 +53,7 @@ def test_insects_are_drawn_as_they_were_judged(name):
     with torch.no_grad():
         sure, answer = loaded.model(seen).softmax(1).max(1)
     assert answer.tolist() == judged.answer[:FIRST].tolist()
-    np.testing.assert_allclose(sure, judged.probability[:FIRST], atol=1e-3)
+    assert_allclose(sure, judged.probability[:FIRST], atol=1e-3)
 
 
 def test_scenes_are_drawn_as_they_were_judged():
@@ -62,8 +63,8 @@ def test_scenes_are_drawn_as_they_were_judged():
     fresh = judge([open_detector("bundled:scenes_detr")], open_boxes(**opened), opened)
     for mine, theirs in ((fresh.there, found.there), (fresh.models[0].said, found.models[0].said)):
         mine, theirs = (each.where((each.scene < 6) & (each.scores > 0.5)) for each in (mine, theirs))
-        np.testing.assert_array_equal(mine.labels, theirs.labels)
-        np.testing.assert_allclose(mine.boxes_cxcywh, theirs.boxes_cxcywh, atol=1e-3)
+        assert_array_equal(mine.labels, theirs.labels)
+        assert_allclose(mine.boxes_cxcywh, theirs.boxes_cxcywh, atol=1e-3)
 
 
 def test_another_score_draws_no_curve_and_no_scene_again(monkeypatch):
@@ -76,7 +77,7 @@ def test_another_score_draws_no_curve_and_no_scene_again(monkeypatch):
     assert drawn.count("curve") == drawn.count(detectors.SHARP_PX) == 1
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("name", PICTURES)
 def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     """If this fails: `python -m vizkit evaluate insects --model … -o insects.npz` records it anew."""
@@ -94,7 +95,7 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
             )
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_recorded_boxes_are_of_these_scenes_and_weights():
     """If this fails: `python -m benchmarks scenes` records them anew."""
     found = SCENES.find("scenes")
@@ -121,7 +122,7 @@ def test_the_recorded_answers_to_texts_are_those_of_the_test(name):
     assert len(found.worst) == min(12, (found.wrong > 0).sum())
     again = answered(open_sequence(f"bundled:{name}"), 130)
     for part in ("length", "asked", "wrong"):
-        np.testing.assert_array_equal(getattr(again, part), getattr(found, part)[:130])
+        assert_array_equal(getattr(again, part), getattr(found, part)[:130])
     if not name.endswith("bert"):  # who writes a text wholly right has made no mistake on the way
         assert all(true != own for _, true, own in found.worst)
 

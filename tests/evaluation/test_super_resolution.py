@@ -24,7 +24,7 @@ def test_equal_pictures_are_alike_and_others_are_not():
     assert 0 < quality_of(first, second).psnr < 15
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_table_has_a_mean_for_every_level():
     heard = []
     table = by_level(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attribution.explaining import explain
@@ -68,7 +69,7 @@ def test_every_map_is_that_of_its_picture(loaded, pictures, pixels, against):
                 assert found.reasons[method][at] == single
             else:
                 assert found.reasons[method][at] is None
-                torch.testing.assert_close(heats[at], single, atol=2e-5 * float(single.abs().max()), rtol=1e-3)
+                assert_close(heats[at], single, atol=2e-5 * float(single.abs().max()), rtol=1e-3)
         if "rollout" in found.heats:
             masses = rollout_masses(families.trace(loaded, seen[None])).special
             assert {name: float(mass[at]) for name, mass in found.special.items()} == pytest.approx(masses, abs=1e-6)
@@ -82,7 +83,7 @@ def test_activation_maps_at_another_layer(loaded, pictures, pixels):
         if isinstance(single, str):
             assert found.reasons["hires_cam"][at] == single
         else:
-            torch.testing.assert_close(found.heats["hires_cam"][at], single, atol=1e-6, rtol=1e-3)
+            assert_close(found.heats["hires_cam"][at], single, atol=1e-6, rtol=1e-3)
 
 
 def test_a_picture_whose_proof_fails_has_no_map(monkeypatch):

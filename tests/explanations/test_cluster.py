@@ -55,7 +55,7 @@ def without_ray(given, file):
     return found
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_two_nodes_write_what_one_process_does(nodes, pictures, tmp_path, monkeypatch):
     few = ["--model", DIGITS, "--device", "cpu"]
     monkeypatch.setattr(source, "PART", 16)
@@ -140,13 +140,13 @@ def test_an_address_that_does_not_answer_is_a_sentence():
     assert "Could not find any running Ray instance" in refused("auto")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_another_version_is_a_sentence(nodes, monkeypatch):
     monkeypatch.setattr(ray, "__version__", "1.0.0")
     assert "ersion mismatch" in refused(nodes.address)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_pictures_are_scored_and_looked_over_there_too(nodes, tmp_path, monkeypatch):
     """By their tables: score writes means over pictures, look-over a row for each."""
     few = ["--model", DIGITS, "--device", "cpu", "--images", "12"]
@@ -163,7 +163,7 @@ def test_pictures_are_scored_and_looked_over_there_too(nodes, tmp_path, monkeypa
         assert repr(found[0]) == repr(found[1])  # nan is not itself
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_full_disk_and_a_source_that_vanishes_there_are_a_sentence(nodes, pictures, tmp_path, monkeypatch, capsys):
     """And what is no picture is a row, whoever reads it."""
     photos, given = shutil.copytree(pictures, tmp_path / "photos"), ["--model", DIGITS, "--device", "cpu"]
@@ -194,7 +194,7 @@ def test_a_full_disk_and_a_source_that_vanishes_there_are_a_sentence(nodes, pict
     assert {*errors} == {"red/cut.jpg", "red/pipe.png", "red/words.png"}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_model_that_fails_there_says_why(nodes, pictures, tmp_path):
     (tmp_path / "rows").mkdir()
     (tmp_path / "rows" / "novel.txt").write_text("words")

@@ -188,7 +188,7 @@ def test_pictures_that_have_changed_are_refused(tmp_path):
         run(pictures, tmp_path / "rows")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_memory_does_not_grow(tmp_path):
     peaks = []
     for count in (40, 400):

@@ -8,6 +8,7 @@ import pyarrow.parquet
 import pytest
 import torch
 from PIL import Image
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.__main__ import main
@@ -96,7 +97,7 @@ def test_the_column_holds_what_leaves_the_last_block(model, photos, tmp_path):
         rows, columns = last.tokens.grid
         own = last.values[len(last.tokens.special) :][: rows * columns].float().unflatten(0, (rows, columns))
         unit = torch.nn.functional.normalize(own, dim=-1)
-        torch.testing.assert_close(index.vectors[number].float(), unit, atol=1e-3, rtol=0)
+        assert_close(index.vectors[number].float(), unit, atol=1e-3, rtol=0)
     assert results.manifest["patch_features"] == [*index.vectors.shape[1:]]
     assert "patch_features" not in results.row("0.png")
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import torch
+from numpy.testing import assert_array_equal
+from torch.testing import assert_close
 
 from vizkit.analysis.attention.fusion import fuse
 from vizkit.figure.attention.matrix import matrix
@@ -35,7 +37,7 @@ def test_a_strip_is_red_above_and_blue_below_zero():
     row = strip(np.array([-2.0, 0.0, 2.0]), height=5, width=30)
     assert row.shape == (5, 30, 3)
     low, zero, high = colours(SIGNED)[[0, 128, 255]]
-    np.testing.assert_array_equal([row[0, 0], row[2, 15], row[4, 29]], [low, zero, high])
+    assert_array_equal([row[0, 0], row[2, 15], row[4, 29]], [low, zero, high])
     assert (strip(np.zeros(4)) == zero).all()
 
 
@@ -61,8 +63,8 @@ def test_tiles_stand_where_their_place_is():
     for r in range(2):
         for c in range(3):
             y, x = r * (2 * zoom + GAP), c * (3 * zoom + GAP)
-            np.testing.assert_array_equal(drawn[y + r * zoom + 1, x + c * zoom + 1], high)
-            np.testing.assert_array_equal(drawn[y + (1 - r) * zoom + 1, x + c * zoom + 1], zero)
+            assert_array_equal(drawn[y + r * zoom + 1, x + c * zoom + 1], high)
+            assert_array_equal(drawn[y + (1 - r) * zoom + 1, x + c * zoom + 1], zero)
 
 
 def test_the_matrix_has_queries_down_and_keys_across():
@@ -71,11 +73,11 @@ def test_the_matrix_has_queries_down_and_keys_across():
     drawn = matrix(weights, ["cls", red], ["cls", red, blue], side_px=116)
     cell, thumb = 30, 30
     assert drawn.shape == (thumb + 2 * cell, thumb + 3 * cell, 3)
-    np.testing.assert_array_equal(drawn[thumb + 5, thumb + 5], colours()[255])
-    np.testing.assert_array_equal(drawn[thumb + cell + 5, thumb + cell + 5], colours()[128])
-    np.testing.assert_array_equal(drawn[thumb + 5, thumb + 2 * cell + 5], colours()[0])
-    np.testing.assert_array_equal(drawn[thumb + cell + 5, 5], [200, 0, 0])  # second query
-    np.testing.assert_array_equal(drawn[5, thumb + 2 * cell + 5], [0, 0, 200])  # third key
+    assert_array_equal(drawn[thumb + 5, thumb + 5], colours()[255])
+    assert_array_equal(drawn[thumb + cell + 5, thumb + cell + 5], colours()[128])
+    assert_array_equal(drawn[thumb + 5, thumb + 2 * cell + 5], colours()[0])
+    assert_array_equal(drawn[thumb + cell + 5, 5], [200, 0, 0])  # second query
+    assert_array_equal(drawn[5, thumb + 2 * cell + 5], [0, 0, 200])  # third key
 
 
 def test_charts_hold_their_numbers():
@@ -95,9 +97,9 @@ def test_charts_hold_their_numbers():
 
 def test_fusion():
     weights = torch.tensor([[[0.2, 0.8]], [[0.6, 0.4]]])
-    torch.testing.assert_close(fuse(weights, "mean"), torch.tensor([[0.4, 0.6]]))
-    torch.testing.assert_close(fuse(weights, "max"), torch.tensor([[0.6, 0.8]]))
-    torch.testing.assert_close(fuse(weights, "min"), torch.tensor([[0.2, 0.4]]))
+    assert_close(fuse(weights, "mean"), torch.tensor([[0.4, 0.6]]))
+    assert_close(fuse(weights, "max"), torch.tensor([[0.6, 0.8]]))
+    assert_close(fuse(weights, "min"), torch.tensor([[0.2, 0.4]]))
 
 
 def test_a_row_goes_back_to_its_places():
@@ -127,8 +129,8 @@ def test_the_colours_of_a_patch_stand_on_one_scale():
     red, green = np.split(colour_strips(np.array([1.0, -2.0, 4.0, 0.0]), 2), [31])
     scale = colours(SIGNED)  # 256 steps from −4 to 4
     assert red.shape[1] == green.shape[1] == 640
-    np.testing.assert_array_equal(green[-1, 0], scale[255])  # 4 of 4
-    np.testing.assert_array_equal(green[-1, -1], scale[128])  # 0
-    np.testing.assert_array_equal(red[0, 0], scale[159])  # 1 of 4
-    np.testing.assert_array_equal(red[0, -1], scale[64])  # −2 of 4
+    assert_array_equal(green[-1, 0], scale[255])  # 4 of 4
+    assert_array_equal(green[-1, -1], scale[128])  # 0
+    assert_array_equal(red[0, 0], scale[159])  # 1 of 4
+    assert_array_equal(red[0, -1], scale[64])  # −2 of 4
     assert (red[28:31] == 255).all()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from vizkit.figure.charts import bars
 from vizkit.figure.evaluation.confusion import MOST_NUMBERED, confusion
@@ -17,7 +18,7 @@ COUNTS = np.array([[8, 2, 0], [0, 5, 5]])
 
 def test_a_matrix_has_a_cell_for_every_answer_that_was_given():
     heat, cells = confusion(["a", "b"], ["a", "b", "another class"], COUNTS).data
-    np.testing.assert_array_equal(heat.z, [[-0.8, 0.2, np.nan], [np.nan, -0.5, 0.5]])
+    assert_array_equal(heat.z, [[-0.8, 0.2, np.nan], [np.nan, -0.5, 0.5]])
     assert (heat.zmin, heat.zmax) == (-1, 0.5)  # below zero one grey, above it the mistakes, to the largest
     assert [tuple(each) for each in cells.customdata] == [
         ("a", "a"),

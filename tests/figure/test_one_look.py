@@ -96,7 +96,7 @@ GIVEN_A_FIGURE = {"charts.squared", "charts.framed", "evaluation.data_size.in_sa
 FIGURE = re.compile(r"[\"']?(plotly\.graph_objects|go)\.Figure[\"']?")
 
 
-def builders() -> dict[str, object]:
+def builders():
     """Every public function of the package that returns a figure."""
     made = {}
     for module in pkgutil.walk_packages(package.__path__, "vizkit.figure."):
@@ -124,7 +124,7 @@ def foreign(figure: go.Figure) -> list[str]:
     return bad + re.findall(r'"colorscale": "\w+"', text)
 
 
-def scale_colours() -> set[str]:
+def scale_colours():
     """A placeholder of Streamlit, #000001 to #000040, is none of them."""
     scales = itertools.product((palette.SCALE, palette.SIGNED), (STEPS, 256))
     return {colour for scale, steps in scales for colour in palette.ramp(scale, steps=steps)}

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule, template
@@ -56,7 +57,7 @@ def test_a_heat_map_is_read_with_its_colours_and_frames():
     assert (panel.cells, panel.limit, panel.signed) == (((1.0, -2.0), (0.0, 0.5)), 4.0, True)
     plate = plate_of(panel)
     raster = next(mark.rgb for mark in plate.marks if isinstance(mark, Raster))
-    np.testing.assert_array_equal(raster[0, 1], colours(SIGNED)[64])  # −2 of ±4: a quarter of the way
+    assert_array_equal(raster[0, 1], colours(SIGNED)[64])  # −2 of ±4: a quarter of the way
     assert "y, downwards; x, to the right" in words(plate)
 
 
@@ -115,7 +116,7 @@ def test_cells_carry_their_numbers_where_there_is_room():
 def test_a_dashed_line_is_drawn_in_pieces_that_follow_its_bends(dash, drawn):
     pieces = Stroke(((0.0, 0.0), (4.0, 0.0), (4.0, 6.0)), "#000000", 1.0, dash).pieces()
     lengths = [sum(np.hypot(*np.subtract(b, a)) for a, b in pairwise(piece)) for piece in pieces]
-    np.testing.assert_allclose(lengths, drawn, atol=1e-6)
+    assert_allclose(lengths, drawn, atol=1e-6)
     if dash != "dot":
         assert (4.0, 0.0) in pieces[0]
 
@@ -143,7 +144,7 @@ def test_named_cells_say_their_names_and_a_single_row_is_a_strip():
     plate = plate_of(strip)
     (raster,) = (mark for mark in plate.marks if isinstance(mark, Raster))
     assert raster.height < 20
-    np.testing.assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[128])  # what is infinite has no colour
+    assert_array_equal(raster.rgb[0, 1], colours(SIGNED)[128])  # what is infinite has no colour
     assert {"scores", "from −1 to 1", "x", "y", "z"} <= set(words(plate))
 
 

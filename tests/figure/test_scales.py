@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.figure.scales import OWN, SHARES, SIGNED_SHARES, Scale, between, colours_used, robust
@@ -16,21 +17,21 @@ MAP = np.array([[0.5, 0.25], [0.125, 0.125]])  # 2, 1, ½ and ½ times an equal 
 
 
 def test_a_colour_for_each_doubling_from_a_quarter_to_32_times():
-    np.testing.assert_allclose(SHARES.positions(MAP), np.array([[3, 2], [1, 1]]) / 7)
+    assert_allclose(SHARES.positions(MAP), np.array([[3, 2], [1, 1]]) / 7)
     far = np.array([[1.0, 0, 0, 0] * 16])  # 4 times each, and nothing
-    np.testing.assert_allclose(SHARES.positions(far)[0, :4], [4 / 7, 0, 0, 0])
+    assert_allclose(SHARES.positions(far)[0, :4], [4 / 7, 0, 0, 0])
     assert [text for _, text in SHARES.ticks] == ["≤ ¼", "½", "1", "2", "4", "8", "16", "≥ 32 ×"]
-    np.testing.assert_allclose([at for at, _ in SHARES.ticks], np.arange(8) / 7)
+    assert_allclose([at for at, _ in SHARES.ticks], np.arange(8) / 7)
 
 
 def test_an_equal_share_is_among_the_places_of_the_window():
     inside = np.array([[0.75, 0.25], [0.0, 0.0]])
     assert SHARES.of(inside, 2).equal == 0.5
-    np.testing.assert_allclose(SHARES.of(inside, 2).positions(inside)[0], [np.log2(6) / 7, 1 / 7])
+    assert_allclose(SHARES.of(inside, 2).positions(inside)[0], [np.log2(6) / 7, 1 / 7])
 
 
 def test_the_unit_of_a_map_does_not_matter():
-    np.testing.assert_allclose(SHARES.positions(MAP), SHARES.positions(1000 * MAP))
+    assert_allclose(SHARES.positions(MAP), SHARES.positions(1000 * MAP))
     assert SHARES.of(MAP).words(0.5) == "50 %, 2 ×"
     assert Scale(unit="").of(MAP).words(0.5) == "2 ×"
 
@@ -44,7 +45,7 @@ def test_a_linear_scale_leaves_out_the_place_that_asks():
 def test_signs_are_as_far_from_the_middle():
     values = np.array([-31.0, -1.0, 0.0, 1.0, 31.0])
     scale = Scale("doublings", -31.0, 31.0, True, "", equal=1.0)
-    np.testing.assert_allclose(scale.positions(values), [0, 0.4, 0.5, 0.6, 1])
+    assert_allclose(scale.positions(values), [0, 0.4, 0.5, 0.6, 1])
     assert SIGNED_SHARES.positions(np.zeros((1, 1))).tolist() == [[0.5]]
     assert [text for _, text in SIGNED_SHARES.ticks] == ["≤ −32 ×", "−4 ×", "0", "4 ×", "≥ 32 ×"]
 

@@ -1,6 +1,7 @@
 """Signed maps, the matrix in blocks, the curves of removal: pictures tested as numbers."""
 
 import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
 
 from vizkit.figure.attention.head_grid import head_grid
 from vizkit.figure.attention.matrix import blocks
@@ -38,10 +39,10 @@ def test_the_bar_of_heads_has_both_ends_with_zero_in_the_middle_and_shares_in_pe
 
 def test_nothing_is_painted_where_a_signed_map_is_zero():
     drawn = overlay(GREY, SPEAKS, WHOLE, scale=BOTH)
-    np.testing.assert_allclose(drawn[5, 15], [73, 73, 73], atol=1)
-    np.testing.assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 73 + CEILING * colours(SIGNED)[0]))
+    assert_allclose(drawn[5, 15], [73, 73, 73], atol=1)
+    assert_array_equal(drawn[5, 5], np.round((1 - CEILING) * 73 + CEILING * colours(SIGNED)[0]))
     half = CEILING * (191 / 127.5 - 1)
-    np.testing.assert_array_equal(drawn[5, 25], np.round((1 - half) * 73 + half * colours(SIGNED)[191]))
+    assert_array_equal(drawn[5, 25], np.round((1 - half) * 73 + half * colours(SIGNED)[191]))
 
 
 def test_values_beyond_the_last_colour_stay_on_it():
@@ -60,9 +61,9 @@ def test_a_large_matrix_shows_the_largest_of_each_block():
     weights = np.zeros((3, 6))
     weights[2, 5], weights[0, 0] = 1.0, 0.5
     drawn = blocks(weights, most_px=3)
-    np.testing.assert_array_equal(drawn[0, 0], colours()[128])
-    np.testing.assert_array_equal(drawn[1, 2], colours()[255])
-    np.testing.assert_array_equal(drawn[0, 1], colours()[0])
+    assert_array_equal(drawn[0, 0], colours()[128])
+    assert_array_equal(drawn[1, 2], colours()[255])
+    assert_array_equal(drawn[0, 1], colours()[0])
 
 
 def test_chance_is_drawn_beside_the_methods():
@@ -70,4 +71,4 @@ def test_chance_is_drawn_beside_the_methods():
     figure = removal_curves({"Rollout": share[::-1]}, share, np.full(3, 0.4), "places removed", "Deletion")
     assert [line.name for line in figure.data] == ["Rollout", "random order"]
     assert figure.data[1].line.dash == "dash"
-    np.testing.assert_array_equal(figure.data[0].y, [1.0, 0.5, 0.0])
+    assert_array_equal(figure.data[0].y, [1.0, 0.5, 0.0])

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 import vizkit
@@ -27,7 +28,7 @@ def shown(digits):
 
 def test_it_shows_what_the_view_shows(digits, shown):
     expected = rollout_by_layer(vizkit.trace(digits, DIGIT), "cls")[2]  # the third layer
-    np.testing.assert_allclose(shown.numbers["places"], expected.grid.numpy(), atol=1e-6)
+    assert_allclose(shown.numbers["places"], expected.grid.numpy(), atol=1e-6)
     assert all(isinstance(block, Block) for block in shown.blocks)
     assert (shown.view.depth, shown.subjects[0].image, shown.subjects[0].point) == (3, "digit 3", (0.5, 0.5))
 
@@ -48,12 +49,10 @@ def test_a_point_is_a_click_there(digits):
     by_point = vizkit.show("rollout", digits, DIGIT, at=(0.3, 0.6))
     by_cell = vizkit.show("rollout", digits, DIGIT, query=(4, 2))
     assert by_point.view.query == "patch"
-    np.testing.assert_array_equal(by_point.numbers["places"], by_cell.numbers["places"])
+    assert_array_equal(by_point.numbers["places"], by_cell.numbers["places"])
     assert vizkit.show("rollout", digits, DIGIT, at=(0.3, 0.6), query="cls").view.query == "cls"
     last = vizkit.show("rollout", digits, DIGIT, at=(1, 1))
-    np.testing.assert_array_equal(
-        last.numbers["places"], vizkit.show("rollout", digits, DIGIT, query=(7, 7)).numbers["places"]
-    )
+    assert_array_equal(last.numbers["places"], vizkit.show("rollout", digits, DIGIT, query=(7, 7)).numbers["places"])
 
 
 def test_the_middle_is_a_point_like_any_other(digits):
@@ -75,7 +74,7 @@ def test_several_models_stand_after_one_another(digits):
     both = vizkit.show("rollout", [digits, swin], DIGIT)
     assert [block.text for block in both.blocks if isinstance(block, Heading)] == [digits.name, swin.name]
     assert len([block for block in both.blocks if isinstance(block, Map)]) == 2
-    np.testing.assert_array_equal(both.numbers["places_2"], vizkit.show("rollout", swin, DIGIT).numbers["places"])
+    assert_array_equal(both.numbers["places_2"], vizkit.show("rollout", swin, DIGIT).numbers["places"])
     assert both.said.startswith(f"{digits.name}: ")
 
 
@@ -101,7 +100,7 @@ def test_numbers_say_what_they_are_of(digits, shown, tmp_path):
     with np.load(tmp_path / "a.npz", allow_pickle=False) as file:
         meta = json.loads(file["meta"].item())
         assert set(file.files) == {"meta", *shown.numbers}
-        np.testing.assert_array_equal(file["by_layer"], shown.numbers["by_layer"])
+        assert_array_equal(file["by_layer"], shown.numbers["by_layer"])
     assert (meta["view"], meta["settings"]["depth"]) == ("rollout", 3)
     assert meta["models"] == [{"name": digits.name, "source": digits.source, "trained": True}]
     assert (meta["picture"], meta["vizkit"]) == (digest_of(DIGIT), vizkit.__version__)

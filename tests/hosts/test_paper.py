@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from tests.hosts.toy import HEAT, RGB, Toy, subject
@@ -88,7 +89,7 @@ def test_all_that_is_said_is_on_the_sheet():
 
 def test_the_map_is_that_of_the_page_with_its_query():
     first = next(mark for mark in sheet().marks if isinstance(mark, Overlay))
-    np.testing.assert_allclose(first.places, 2 * HEAT)
+    assert_allclose(first.places, 2 * HEAT)
     assert first.scale.equal == 0.5  # of 0.2, 0.4, 0.6 and 0.8
     x0, y0, x1, y1 = subject().box_xyxy
     assert first.marked == pytest.approx(((x0 + x1) / 2, (y0 + y1) / 2, x1, y1))  # the cell at (0.9, 0.9) of 2 × 2
@@ -413,7 +414,7 @@ def test_numbers_of_a_figure_of_chosen_maps_are_those_maps_and_the_choices_are_w
     found = layout.numbers([([subject()], [maps])])
     assert [*found] == ["layer 1, head 2", "layer 11, head 2"]
     across = len(maps.columns)
-    np.testing.assert_array_equal(found["layer 11, head 2"], maps.maps[across + 10].values)
+    assert_array_equal(found["layer 11, head 2"], maps.maps[across + 10].values)
     assert layout.meta == {"figure": {"only": ["layer 1", "layer 11", "head 2"], "width_mm": 85}}
     assert Layout().meta == {}
     of_tiles = Layout(only=("number 4",)).numbers([([subject()], [tiles(5)])] * 2)
@@ -432,10 +433,10 @@ def test_a_name_that_no_map_has_is_said_with_those_that_there_are():
 def test_numbers_of_several_models_have_their_own_names():
     both = numbers(Toy(3).show(subject()), Toy(1).show(subject()))
     assert {name for name in both if not name.startswith("table")} == {"heat_1", "heat_2"}
-    np.testing.assert_array_equal(both["heat_2"], HEAT)
+    assert_array_equal(both["heat_2"], HEAT)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_same_record_gives_the_same_bytes():
     assert png(sheet()) == png(sheet())
     assert svg(sheet()) == svg(sheet())
@@ -462,11 +463,11 @@ def test_what_tables_say_is_saved_with_the_numbers():
 
 
 def test_numbers_of_all_blocks():
-    np.testing.assert_array_equal(numbers(flat(Toy(3).show(subject())))["heat"], 3 * HEAT)
+    assert_array_equal(numbers(flat(Toy(3).show(subject())))["heat"], 3 * HEAT)
 
 
 # ---- rows, as look.js reads them -------------------------------------------------------------------------------------
-def rows() -> Rows:
+def rows():
     """Two windows of two places of a 2 × 2 grid and a class token: [cls], then places 1, 2 and 3, 4."""
     values = np.arange(12, dtype=float).reshape(2, 2, 3)
     return Rows(
@@ -484,10 +485,10 @@ def test_whose_row_it_is(query, expected):
 
 def test_a_row_lies_at_its_keys():
     places, special = rows().row_of(2)  # 3, 4, 5 for [cls], 1 and 2
-    np.testing.assert_array_equal(places, [[4, 5], [0, 0]])
+    assert_array_equal(places, [[4, 5], [0, 0]])
     assert special == {"cls": 3.0}
     places, special = rows().row_of(3)  # 6, 7, 8 for [cls], 4 and padding
-    np.testing.assert_array_equal(places, [[0, 0], [0, 7]])
+    assert_array_equal(places, [[0, 0], [0, 7]])
 
 
 def test_where_a_query_lies():
@@ -503,4 +504,4 @@ def test_a_sample_with_a_real_view():
     of = Subject(loaded, samples.picture("digit 3"), model="ViT · digits", image="digit 3")
     drawn = plate(Rollout(depth=2), [of], CAPTIONS)
     first = next(mark for mark in drawn.marks if isinstance(mark, Overlay))
-    np.testing.assert_array_equal(first.places, numbers(flat(Rollout(depth=2).show(of)))["places"])
+    assert_array_equal(first.places, numbers(flat(Rollout(depth=2).show(of)))["places"])

@@ -7,6 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.figure.charts import curves
@@ -36,7 +37,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 HEAT = np.array([[0.1, 0.2], [0.3, 0.4]])
-RGB = np.random.default_rng(0).integers(0, 255, (40, 80, 3), np.uint8)
+RGB = noisy_picture(40, 80)
 
 
 @cache

@@ -1,6 +1,5 @@
 """No picture holds the server: what is slow to decode is counted before, or ended, and keeps nobody else waiting."""
 
-import io
 import os
 import signal
 import struct
@@ -15,6 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.images.test_image import saved
 from vizkit import decoding, isolated, isolated_decoding
 from vizkit import image as reading
 from vizkit.decoding import LIGHT_PIXELS, MAX_SCANS, jpeg_work, light
@@ -25,12 +25,6 @@ from vizkit.isolated_decoding import DECODERS, BusyError, decode_isolated
 
 def gradient(width=96, height=64):
     return Image.linear_gradient("L").resize((width, height)).convert("RGB")
-
-
-def saved(image, kind, **options):
-    file = io.BytesIO()
-    image.save(file, kind, **options)
-    return file.getvalue()
 
 
 def scan_bomb(scans, size=(96, 64)):
@@ -99,7 +93,7 @@ def test_a_hundred_scans_of_a_small_picture_are_shown():
     assert read_picture(scan_bomb(MAX_SCANS - 10)).rgb.shape == (64, 96, 3)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_markers_are_counted_without_walking_millions():
     data = b"\xff\xd8" + b"\xff\xe0\0\2" * 5_000_000
     start = time.process_time()
@@ -132,7 +126,7 @@ def test_slow_decoding_is_ended_in_a_sentence(name, monkeypatch):
         read_picture(SLOW[name]())
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_slow_pictures_take_no_place_from_others(monkeypatch, fresh_decoders):
     """Five, one more than there are decoders; a photograph is read while the first of them are still at work."""
     monkeypatch.setattr(isolated_decoding, "CPU_S", 0.8)

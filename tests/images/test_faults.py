@@ -32,7 +32,7 @@ def test_what_is_mutated_can_be_read():
         assert read_picture(data).rgb.size
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_hostile_files_are_shown_or_refused(capsys):
     faults.run(["--pictures", "240", "--zips", "30", "--checkpoints", "16", "--folders", "0", "--first", "100000"])
     said = capsys.readouterr().out

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, PngImagePlugin
 from PIL.ImageCms import ImageCmsProfile, createProfile
 
+from tests.drawn import noisy_picture
 from vizkit.image import ImageError, Preprocessing, open_image, prepare, read_picture, unprepare
 
 H, W = 60, 90  # of most pictures below
@@ -282,7 +284,7 @@ def test_upload_is_shown_or_refused_in_one_sentence(make, expected, note):
     assert note or not picture.note
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_hostile_uploads_cost_little_memory(tmp_path):
     """Peak resident memory (VmHWM) of a process that reads them all, above what it held before the first.
 
@@ -390,7 +392,7 @@ def test_open_image_takes_paths_and_bytes(tmp_path):
     path = tmp_path / "scène.txt"  # the name says nothing
     path.write_bytes(saved(scene()))
     for source in (path, str(path), path.read_bytes()):
-        np.testing.assert_array_equal(open_image(source), np.asarray(scene()))
+        assert_array_equal(open_image(source), np.asarray(scene()))
 
 
 def test_open_image_refuses_what_is_no_file(tmp_path):
@@ -468,7 +470,7 @@ INPUTS = [(64, 64), (96, 64), (48, 80)]
 
 
 def textured(height, width):
-    return np.random.default_rng(height * width).integers(0, 256, (height, width, 3), dtype=np.uint8)
+    return noisy_picture(height, width, seed=height * width)
 
 
 def config(size_hw, channels=3, **options):
@@ -546,20 +548,20 @@ def test_box_says_where_the_pixels_come_from(picture, size_hw, crop_mode):
 
 def test_box_of_the_textbook_case():
     _, box = prepare(textured(300, 600), Preprocessing((224, 224), MEAN, STD, crop_pct=1.0))
-    np.testing.assert_allclose(box, (150, 0, 450, 300))
+    assert_allclose(box, (150, 0, 450, 300))
     _, box = prepare(textured(300, 600), Preprocessing((224, 224), MEAN, STD, 1.0, "border"))
-    np.testing.assert_allclose(box, (0, -150, 600, 450))
+    assert_allclose(box, (0, -150, 600, 450))
     _, box = prepare(textured(300, 600), Preprocessing((224, 224), MEAN, STD, 1.0, "squash"))
-    np.testing.assert_allclose(box, (0, 0, 600, 300))
+    assert_allclose(box, (0, 0, 600, 300))
 
 
 def test_unprepare_undoes_the_normalisation():
     rgb = textured(64, 64)
     preprocessing = Preprocessing((64, 64), MEAN, STD, crop_pct=1.0)
-    np.testing.assert_array_equal(unprepare(prepare(rgb, preprocessing)[0], preprocessing), rgb)
+    assert_array_equal(unprepare(prepare(rgb, preprocessing)[0], preprocessing), rgb)
     grey = Preprocessing((64, 64), (0.5,), (0.5,), crop_pct=1.0, channels=1)
     expected = np.asarray(Image.fromarray(rgb).convert("L").convert("RGB"))
-    np.testing.assert_array_equal(unprepare(prepare(rgb, grey)[0], grey), expected)
+    assert_array_equal(unprepare(prepare(rgb, grey)[0], grey), expected)
 
 
 def test_a_strip_that_rounds_to_nothing_keeps_one_line():
@@ -572,7 +574,7 @@ def test_prepare_takes_a_read_only_picture_and_leaves_it():
     pixels, _ = prepare(rgb, Preprocessing((32, 32), MEAN, STD))
     assert pixels.flags.c_contiguous
     assert pixels.flags.writeable
-    np.testing.assert_array_equal(rgb, np.asarray(scene()))
+    assert_array_equal(rgb, np.asarray(scene()))
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import zlib
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from vizkit.decoding import ImageError, decode
 
@@ -65,6 +66,6 @@ def test_png_equals_what_it_states(colour, bits, key):
             decode(data, 64)
         return
     shown, note = decode(data, 64)
-    np.testing.assert_allclose(shown, rgb * alpha + 255 * (1 - alpha), atol=2 if colour > 3 else 1 + 1e-9)
+    assert_allclose(shown, rgb * alpha + 255 * (1 - alpha), atol=2 if colour > 3 else 1 + 1e-9)
     assert ("transparency laid on white" in note) == (alpha < 1).any()
     assert ("16-bit scaled" in note) == (bits == 16 and colour == 0)

@@ -5,6 +5,7 @@ import struct
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from benchmarks.testing.tiff import (
     FORMAT,
@@ -58,7 +59,7 @@ def test_floats_say_which_range_is_shown(high):
     rgb, note = decode(written(Kind(1, 64, 3), values), 64)
     top = next((top for top in (1, 255, 65535) if high <= top), high)
     assert note == f"64-bit scaled to 8-bit, 0 black and {top:g} white"
-    np.testing.assert_allclose(rgb[..., 0], values[..., 0] / top * 255, atol=0.501)
+    assert_allclose(rgb[..., 0], values[..., 0] / top * 255, atol=0.501)
     light, note = decode(written(Kind(0, 64, 3), values), 64)
     assert note == f"64-bit scaled to 8-bit, {top:g} black and 0 white"
     assert (light == 255 - rgb).all()
@@ -86,7 +87,7 @@ def test_chroma_for_every_two_by_two_pixels():
     rgb = decode(data[:8] + units.astype(np.uint8).tobytes() + data[8 + units.size :], 64)[0]
     expected = meaning(kind, whole)
     assert expected is not None
-    np.testing.assert_allclose(rgb, expected, atol=1)
+    assert_allclose(rgb, expected, atol=1)
 
 
 def test_palettes_of_eight_bits_are_not_black():

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.lessons import plain
 from tests.lessons.test_course import subject
@@ -42,7 +43,7 @@ def test_an_answer_is_that_of_plain_torch(name: str, number: int, model: str) ->
         if isinstance(found, torch.Tensor):
             assert found.shape == expected.shape
             assert divmod(int(found.argmax()), found.shape[1]) == divmod(int(expected.argmax()), found.shape[1])
-            torch.testing.assert_close(found.float(), expected, rtol=2e-3, atol=2e-4 * float(expected.abs().max()))
+            assert_close(found.float(), expected, rtol=2e-3, atol=2e-4 * float(expected.abs().max()))
         elif isinstance(found, bool | str):
             assert found == expected, expression.text
         else:

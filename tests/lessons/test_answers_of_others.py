@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from torch.testing import assert_close
 
 from tests.lessons.test_course import subject
 from vizkit.lessons.shelf import opened
@@ -236,7 +237,7 @@ def test_an_answer_is_that_of_the_network_itself(name: str, number: int) -> None
     found = [expression.value(of) for expression in question.expressions]
     if isinstance(expected, Tensor):
         ours, theirs = (each / each.max() for each in (found[0].float().nan_to_num(), expected))
-        torch.testing.assert_close(ours, theirs, rtol=2e-3, atol=1e-4)
+        assert_close(ours, theirs, rtol=2e-3, atol=1e-4)
         return
     for one, other in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
         assert one == pytest.approx(other, rel=2e-3, abs=1e-5)

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 import timm
 import torch
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise, seeded
 from vizkit.figure.numbers import numbers, strongest
 from vizkit.figure.token_colours import token_colours
 from vizkit.models.probes.flow import flow, tokens_in
@@ -34,10 +36,9 @@ def test_tokens_of_a_shape(shape, image, found):
 
 # ---- without reductions ----------------------------------------------------------------------------------------------
 def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
+    with seeded(3):
         loaded = vizkit.load("gradual_reduction_tiny", pretrained=False, device="cpu", image_size=(64, 64))
-    pixels = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(1))
+    pixels = noise(1, 3, 64, 64, seed=1)
     plain = unreduced(loaded)
     tokens = [step.tokens_in for step in flow(plain) if step.path.startswith("blocks.")]
     assert tokens == [65] * 12
@@ -48,7 +49,7 @@ def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
     theirs = timm.create_model("vit_tiny_patch16_224", patch_size=8, img_size=64).eval()
     theirs.load_state_dict(loaded.model.state_dict())
     with torch.no_grad():
-        torch.testing.assert_close(plain.model(pixels), theirs(pixels), atol=1e-5, rtol=1e-4)
+        assert_close(plain.model(pixels), theirs(pixels), atol=1e-5, rtol=1e-4)
     with pytest.raises(NotApplicable):
         unreduced(vizkit.load("bundled:digits_vit", device="cpu"))
 

@@ -3,14 +3,15 @@
 Random weights throughout; the numbers do not matter here, only who can see whom.
 """
 
-import numpy as np
 import pytest
 import timm
 import torch
 from torch import Tensor, nn
+from torch.testing import assert_close
 from torchvision.models import swin_transformer
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.geometry import id_of, window_ids
 from vizkit.models import Keep, families
 from vizkit.models.families.swin import blocks, tokens_of
@@ -138,7 +139,7 @@ def test_swin_merging_reads_the_four_cells_it_says():
         assert torch.equal(changed, full[:, token] > 0)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_wrong_sign_of_the_shift_would_be_caught():
     """The check above can fail: with the roll the other way most tokens stand in another window."""
     loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False, device="cpu")
@@ -316,7 +317,7 @@ def test_vit_a_patch_of_pixels_is_one_token(kind):
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224"])
 def test_oblong_input_has_rows_first(name):
     loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(256, 128))
-    image = np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8)
+    image = noisy_picture(90, 120)
     trace = vizkit.trace(loaded, image)
     assert trace.image_size == (256, 128)
     stride = int(trace.attention[0].query.stride)
@@ -350,7 +351,7 @@ def test_registers_at_518_pixels():
 
 
 @pytest.fixture(scope="module")
-def torchvision_vit() -> Loaded:
+def torchvision_vit():
     torch.manual_seed(0)
     loaded = vizkit.load("torchvision:vit_b_16", pretrained=False, device="cpu")
     del loaded.model.encoder.layers[2:]
@@ -358,7 +359,7 @@ def torchvision_vit() -> Loaded:
     return loaded
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_torchvision_vit_a_patch_is_one_token(torchvision_vit):
     pixels = torch.randn(1, 3, 224, 224)
     before = trace_of(torchvision_vit, pixels)
@@ -375,7 +376,7 @@ def test_torchvision_vit_a_patch_is_one_token(torchvision_vit):
     assert rest[token] > 30 * rest[torch.arange(197) != token].max()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_torchvision_vit_has_gradients(torchvision_vit):
     trace = trace_of(torchvision_vit, torch.randn(1, 3, 224, 224), target=3)
     for layer in trace.attention:
@@ -387,10 +388,10 @@ def test_torchvision_vit_has_gradients(torchvision_vit):
 
 
 @pytest.fixture(scope="module")
-def vit_and_image() -> tuple[Loaded, np.ndarray, Trace]:
+def vit_and_image():
     torch.manual_seed(0)
     loaded = vizkit.load("test_vit", pretrained=False, device="cpu")
-    image = np.random.default_rng(0).integers(0, 256, (160, 160, 3), dtype=np.uint8)
+    image = noisy_picture(160, 160)
     return loaded, image, vizkit.trace(loaded, image)
 
 
@@ -400,15 +401,15 @@ def test_keep_rows(vit_and_image):
     for layer, every in zip(some.attention, full.attention, strict=True):
         assert layer.query_ids.tolist() == [[0, 57]]
         assert layer.key_ids.tolist() == every.key_ids.tolist()
-        torch.testing.assert_close(layer.weights, every.weights[:, :, [0, 57]])
-    torch.testing.assert_close(some.logits, full.logits)
+        assert_close(layer.weights, every.weights[:, :, [0, 57]])
+    assert_close(some.logits, full.logits)
 
 
 def test_keep_layers(vit_and_image):
     loaded, image, full = vit_and_image
     some = vizkit.trace(loaded, image, keep=Keep(layers={3}))
     assert [layer.name for layer in some.attention] == [full.attention[3].name]
-    torch.testing.assert_close(some.attention[0].weights, full.attention[3].weights)
+    assert_close(some.attention[0].weights, full.attention[3].weights)
     assert some.check.layers_found == some.check.layers_expected == len(full.attention)
 
 
@@ -417,8 +418,8 @@ def test_keep_the_mean_over_heads(vit_and_image):
     some = vizkit.trace(loaded, image, keep=Keep(heads="mean"))
     for layer, every in zip(some.attention, full.attention, strict=True):
         assert layer.heads == every.heads == 2
-        torch.testing.assert_close(layer.weights, every.weights.mean(1, keepdim=True))
-    torch.testing.assert_close(some.logits, full.logits)
+        assert_close(layer.weights, every.weights.mean(1, keepdim=True))
+    assert_close(some.logits, full.logits)
 
 
 def test_keep_in_half_precision(vit_and_image):
@@ -426,16 +427,16 @@ def test_keep_in_half_precision(vit_and_image):
     some = vizkit.trace(loaded, image, keep=Keep(dtype=torch.float16))
     assert {layer.weights.dtype for layer in some.attention} == {torch.float16}
     assert some.check.passed
-    torch.testing.assert_close(some.attention[2].weights.float(), full.attention[2].weights, atol=1e-3, rtol=1e-3)
+    assert_close(some.attention[2].weights.float(), full.attention[2].weights, atol=1e-3, rtol=1e-3)
 
 
 def test_a_target_gives_every_layer_its_gradient(vit_and_image):
     loaded, image, full = vit_and_image
     trace = vizkit.trace(loaded, image, target=5)
     assert trace.target == 5
-    torch.testing.assert_close(trace.logits, full.logits)
+    assert_close(trace.logits, full.logits)
     for layer, every in zip(trace.attention, full.attention, strict=True):
-        torch.testing.assert_close(layer.weights, every.weights)
+        assert_close(layer.weights, every.weights)
         assert layer.gradient.abs().max() > 0
     with pytest.raises(ValueError, match="Class 1000000 does not exist"):
         vizkit.trace(loaded, image, target=1_000_000)

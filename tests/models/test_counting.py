@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from tests.drawn import noise
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of
 from vizkit.image import Preprocessing
 from vizkit.models import families
@@ -18,67 +19,67 @@ from vizkit.traces import TraceError
 # Layers as people write them: from query, key and value (image, head, token, channel) to what the values are mixed to.
 
 
-def softmax(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def softmax(layer, query, key, value):
     return torch.softmax(query @ key.mT, -1) @ value
 
 
-def fused(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def fused(layer, query, key, value):
     return F.scaled_dot_product_attention(query, key, value)
 
 
-def written_out(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def written_out(layer, query, key, value):
     scores = query @ key.mT * 0.3
     weights = (scores - scores.amax(-1, keepdim=True)).exp()
     return weights / weights.sum(-1, keepdim=True) @ value
 
 
-def divided_at_the_end(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def divided_at_the_end(layer, query, key, value):
     weights = (query @ key.mT * 0.3).exp_()
     return (weights @ value) / weights.sum(-1, keepdim=True)
 
 
-def einsum(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def einsum(layer, query, key, value):
     weights = torch.einsum("bhid,bhjd->bhij", query, key).exp()
     return torch.einsum("bhij,bhjd->bhid", weights / weights.sum(-1, keepdim=True), value)
 
 
-def logarithms(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def logarithms(layer, query, key, value):
     return (query @ key.mT).log_softmax(-1).exp() @ value
 
 
-def values_first(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def values_first(layer, query, key, value):
     weights = (key @ query.mT * 0.3).exp()
     return (value.mT @ (weights / weights.sum(-2, keepdim=True))).mT
 
 
-def relu(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def relu(layer, query, key, value):
     return (query @ key.mT).relu() / key.shape[-2] @ value
 
 
-def talking_heads(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def talking_heads(layer, query, key, value):
     weights = layer.mix((query @ key.mT).movedim(1, -1)).movedim(-1, 1).exp()
     weights = layer.mix((weights / weights.sum(-1, keepdim=True)).movedim(1, -1)).movedim(-1, 1)
     return weights @ value
 
 
-def learned_query(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def learned_query(layer, query, key, value):
     weights = (layer.query @ key.mT).exp()
     return (weights / weights.sum(-1, keepdim=True) @ value).expand_as(query)
 
 
-def another_name(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def another_name(layer, query, key, value):
     return torch.special.softmax(query @ key.mT, -1) @ value
 
 
-def linear(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def linear(layer, query, key, value):
     return query.relu() @ (key.relu().mT @ value)
 
 
-def no_attention(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def no_attention(layer, query, key, value):
     return layer.lift(query).relu() @ layer.sink + key.sigmoid() * value + (query * key).exp()
 
 
-def behind_a_cond(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def behind_a_cond(layer, query, key, value):
     given = (query, key, value)
     return torch.cond(query.sum() > 0, lambda q, k, v: (q @ k.mT).softmax(-1) @ v, lambda q, k, v: v.clone(), given)
 
@@ -86,7 +87,7 @@ def behind_a_cond(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> 
 class Layer(nn.Module):
     """Attention of two heads that has neither `num_heads` nor any other mark of it."""
 
-    def __init__(self, way: Callable[..., Tensor], width: int = 16) -> None:
+    def __init__(self, way: Callable[..., Tensor], width: int = 16):
         super().__init__()
         self.way, self.norm = way, nn.LayerNorm(width)
         self.linear, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
@@ -94,7 +95,7 @@ class Layer(nn.Module):
         self.query = nn.Parameter(torch.randn(2, 1, width // 2))
         self.sink = nn.Parameter(torch.randn(32, width // 2))
 
-    def forward(self, tokens: Tensor, **unused: object) -> Tensor:
+    def forward(self, tokens, **unused):
         given = self.linear(self.norm(tokens)).unflatten(-1, (3, 2, -1)).permute(2, 0, 3, 1, 4)
         return tokens + self.out(self.way(self, *given).transpose(1, 2).flatten(2))
 
@@ -102,12 +103,12 @@ class Layer(nn.Module):
 class Model(nn.Module):
     """Patches of 8 × 8 pixels, layers of attention, the mean of the tokens, three classes."""
 
-    def __init__(self, *ways: Callable[..., Tensor]) -> None:
+    def __init__(self, *ways: Callable[..., Tensor]):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 3)
         self.layers = nn.ModuleList(Layer(way) for way in ways)
 
-    def forward(self, pixels: Tensor) -> Tensor:
+    def forward(self, pixels):
         tokens = self.embed(pixels).flatten(2).mT
         for layer in self.layers:
             tokens = layer(tokens)
@@ -117,7 +118,7 @@ class Model(nn.Module):
 class Choosing(Model):
     """A dark image goes through the first layer only."""
 
-    def forward(self, pixels: Tensor) -> Tensor:
+    def forward(self, pixels):
         tokens = self.layers[0](self.embed(pixels).flatten(2).mT)
         return self.head((self.layers[1](tokens) if pixels.mean() > 0 else tokens).mean(1))
 
@@ -128,7 +129,7 @@ def made(model: nn.Module) -> Loaded:
     return Loaded("toy", model, torch.device("cpu"), needs)
 
 
-PIXELS = torch.randn(1, 3, 32, 48, generator=torch.Generator().manual_seed(1))
+PIXELS = noise(1, 3, 32, 48, seed=1)
 
 WRITTEN = (written_out, divided_at_the_end, einsum, logarithms, values_first, relu, talking_heads, learned_query)
 HIDDEN = (*WRITTEN, another_name)
@@ -145,24 +146,24 @@ def test_every_way_to_write_attention_is_one_layer(way):
     assert counted(Model(way, way, way)).layers == 3
 
 
-def gated(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def gated(layer, query, key, value):
     return (query @ key.mT).softmax(-1) * key[..., :1].mT.sigmoid() @ value
 
 
-def mixed_after(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def mixed_after(layer, query, key, value):
     return torch.einsum("bhij,gh->bgij", (query @ key.mT).softmax(-1), layer.mix.weight) @ value
 
 
-def subtracted(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def subtracted(layer, query, key, value):
     return ((query @ key.mT).softmax(-1) - 0.5 * (key @ query.mT).softmax(-1)) @ value
 
 
-def rounded(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def rounded(layer, query, key, value):
     weights = torch.dropout((query @ key.mT).softmax(-1), 0.1, False).to(torch.float64).contiguous()
     return torch.einsum("bhij,bhjd->bhid", weights.to(value.dtype), value)
 
 
-def mixed_before(layer: "Layer", query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+def mixed_before(layer, query, key, value):
     return layer.mix((query @ key.mT).movedim(1, -1)).movedim(-1, 1).softmax(-1) @ value
 
 
@@ -246,7 +247,7 @@ def test_where_nobody_can_count_no_number_is_promised():
     """A model that refuses to be watched still answers."""
 
     class Shy(Model):
-        def forward(self, pixels: Tensor) -> Tensor:
+        def forward(self, pixels):
             if torch.utils._python_dispatch.is_in_torch_dispatch_mode():
                 raise RuntimeError("compiled without modes")
             return super().forward(pixels)

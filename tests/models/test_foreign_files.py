@@ -10,8 +10,10 @@ import timm
 import torch
 import torchvision
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise, seeded
 from vizkit.image import Preprocessing
 from vizkit.models import ModelError, family_of, pixels_of
 from vizkit.models.sources.hub import UnnamedError
@@ -23,8 +25,7 @@ SMALL_SWIN = {"embed_dim": 12, "depths": (2, 1), "num_heads": (1, 2)}
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 
@@ -48,7 +49,7 @@ def opened(tmp_path, content, architecture, **options):
 def same_answer(loaded, model, photo):
     pixels = pixels_of(loaded, photo)
     with torch.no_grad():
-        torch.testing.assert_close(loaded.model(pixels), model(pixels), rtol=0, atol=1e-5)
+        assert_close(loaded.model(pixels), model(pixels), rtol=0, atol=1e-5)
     assert vizkit.trace(loaded, photo).check.passed
 
 
@@ -304,7 +305,7 @@ def test_torchvision_files_that_do_not_fit(tmp_path):
         opened(tmp_path, state, "torchvision:resnet50")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "suffix"), [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
 def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
     model = torchvision.models.get_model(name, weights=None, num_classes=4).eval()
@@ -398,7 +399,7 @@ TOLD = [
 ]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("name", "options", "told"), TOLD)
 def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, told):
     """A file of train.py keeps them in "args"; timm's own `resolve_data_config` says what they mean."""
@@ -411,14 +412,14 @@ def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, t
     config = timm.data.resolve_data_config(vars(told_all), model=model)
     config["input_size"] = (options.get("in_chans", 3), *config["input_size"][1:])  # timm leaves those of the name
     assert loaded.preprocessing == Preprocessing.from_config(config)
-    pixels = torch.randn(1, *config["input_size"], generator=torch.Generator().manual_seed(0))
+    pixels = noise(1, *config["input_size"])
     with torch.no_grad():
         assert torch.equal(loaded.model(pixels), model.eval()(pixels))
     assert "as its training was told" in loaded.source
     assert all(f"{'global_pool' if key == 'gp' else key}=" in loaded.source for key in told)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_options_of_training_that_make_no_sense_are_refused(tmp_path):
     state = made("resnet18", num_classes=5).state_dict()
     for told in (

@@ -9,7 +9,9 @@ import timm
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
+from tests.drawn import noise, seeded
 from tests.models.test_recording import HEADS, KEYS, Fused, MultiHead, Toy, Written, X
 from vizkit.models import families
 from vizkit.models.families.translate import output_of
@@ -26,29 +28,29 @@ TRUE = weights.attention_weights
 # Ways to be wrong -----------------------------------------------------------------------------------------------------
 
 
-def reversed_channels(query: Tensor, key: Tensor, **options) -> Tensor:
+def reversed_channels(query, key, **options):
     return TRUE(query.flip(-1), key, **options)
 
 
-def wrong_scale(query: Tensor, key: Tensor, **options) -> Tensor:
+def wrong_scale(query, key, **options):
     return TRUE(query, key, **options | {"scale": 1.05 * (options.get("scale") or query.shape[-1] ** -0.5)})
 
 
-def next_row(query: Tensor, key: Tensor, **options) -> Tensor:
+def next_row(query, key, **options):
     return TRUE(query.roll(1, -2), key, **options)
 
 
-def transposed(query: Tensor, key: Tensor, **options) -> Tensor:
+def transposed(query, key, **options):
     """Columns that sum to one, laid down as rows: what a mixed-up product would give."""
     return TRUE(key, query, **options) if query.shape == key.shape else next_row(query, key, **options)
 
 
-def next_head(query: Tensor, key: Tensor, **options) -> Tensor:
+def next_head(query, key, **options):
     """Where heads come one by one, there is no next one: then the last row for the first."""
     return next_row(query, key, **options) if query.shape[-3] == 1 else TRUE(query, key.roll(1, -3), **options)
 
 
-def without_mask(query: Tensor, key: Tensor, **options) -> Tensor:
+def without_mask(query, key, **options):
     return TRUE(query, key, **options | {"attn_mask": None, "is_causal": False})
 
 
@@ -65,8 +67,7 @@ MODES = {
 
 def model_of(layer: Any = Fused, sharpness: float = 3.0, **options: Any) -> Any:
     """Two layers that choose among their keys: with random weights as they are, all heads would look everywhere."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = Toy(layer, **options).eval().requires_grad_(False)
     for name, weight in model.named_parameters():
         if name.endswith(("qkv.weight", "in_proj_weight")):
@@ -114,7 +115,7 @@ LATER = torch.ones(KEYS, KEYS).triu(1) == 1
 MASKS = {
     "causal": {"is_causal": True},
     "boolean": {"attn_mask": ~LATER},
-    "additive": {"attn_mask": torch.randn(1, HEADS, KEYS, KEYS, generator=torch.Generator().manual_seed(5))},
+    "additive": {"attn_mask": noise(1, HEADS, KEYS, KEYS, seed=5)},
     "one row for all": {"attn_mask": torch.arange(KEYS)[None] > 2},
     "scale": {"scale": 0.9},
     "scale and causal": {"scale": 0.9, "is_causal": True},
@@ -142,7 +143,7 @@ def test_masks_and_scales_are_part_of_the_proof(case, mode, dtype, monkeypatch):
 class Grouped(Fused):
     """Grouped-query attention: six query heads, and every second one has keys and values of its own."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         out = F.scaled_dot_product_attention(query, key[:, ::2], value[:, ::2], enable_gqa=True)
         return self.proj(out.transpose(1, 2).flatten(2))
@@ -170,8 +171,7 @@ def test_multi_head_attention_is_proven_by_its_own_output(case, keep, dtype, mon
     model = model_of(MultiHead, **options.get(case, {}))
     kinds: Any = {"extra keys": {"add_bias_kv": True, "add_zero_attn": True}, "no bias": {"bias": False}}
     for block in model.blocks if case in kinds else ():
-        with torch.random.fork_rng():
-            torch.manual_seed(4)
+        with seeded(4):
             block.attention = nn.MultiheadAttention(12, HEADS, batch_first=True, **kinds[case]).requires_grad_(False)
     assert holds(outcome(model, dtype, keep))
     true = F.multi_head_attention_forward
@@ -321,7 +321,7 @@ def test_the_kernel_asked_for_a_few_rows_gives_those_rows(case):
     query, key, value = (torch.randn(1, HEADS, KEYS, 5) for _ in range(3))
     whole = F.scaled_dot_product_attention(query, key, value, **MASKS[case])
     some = kernel_rows(F.scaled_dot_product_attention, query, key, value, [5, 0], MASKS[case])
-    torch.testing.assert_close(some, whole[..., [5, 0], :])
+    assert_close(some, whole[..., [5, 0], :])
 
 
 @pytest.mark.parametrize("width", [12, 8])
@@ -335,7 +335,7 @@ def test_rows_projected_after_the_product_are_those_of_multi_head_attention(widt
     given |= {"use_separate_proj_weight": width != 12, "v_proj_weight": layer.v_proj_weight}
     given |= {"in_proj_bias": layer.in_proj_bias, "out_proj_weight": layer.out_proj.weight}
     rows = multi_head_rows(found[:, :, [6, 2]], given | {"out_proj_bias": layer.out_proj.bias})
-    torch.testing.assert_close(rows, out[:, [6, 2]])
+    assert_close(rows, out[:, [6, 2]])
 
 
 # Whole traces of true families ----------------------------------------------------------------------------------------
@@ -355,8 +355,7 @@ SMALL = {
 
 
 def family(name: str, dtype: torch.dtype, fused: bool = True) -> Loaded:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = timm.create_model(name, pretrained=False, **SMALL[name]).eval().requires_grad_(False)
     for module in model.modules():
         if "fused_attn" in vars(module):
@@ -370,7 +369,7 @@ def family(name: str, dtype: torch.dtype, fused: bool = True) -> Loaded:
 def trace_of(loaded: Loaded, dtype: torch.dtype, **options) -> Trace:
     size_hw = (64, 96) if "swin" in loaded.name else (56, 56) if "eva" in loaded.name else (64, 64)
     size_hw = (128, 128) if "maxvit" in loaded.name or "levit" in loaded.name else size_hw
-    pixels = torch.randn(1, 3, *size_hw, generator=torch.Generator().manual_seed(1)).to(dtype)
+    pixels = noise(1, 3, *size_hw, seed=1).to(dtype)
     return families.trace(loaded, pixels, **options)
 
 
@@ -416,13 +415,12 @@ def test_a_failing_check_keeps_the_places_and_says_the_true_reason():
     """Scores so large that rounding alone moves the prediction: the features on the way are not to blame for it."""
     traces = []
     for sharpness in (1, 16):
-        with torch.random.fork_rng():
-            torch.manual_seed(0)
+        with seeded():
             model = timm.create_model("davit_tiny", pretrained=False).eval().requires_grad_(False)
         for name, weight in model.named_parameters():
             if name.endswith("qkv.weight"):
                 weight *= sharpness
-        pixels = torch.randn(1, 3, 64, 96, generator=torch.Generator().manual_seed(1))
+        pixels = noise(1, 3, 64, 96, seed=1)
         traces.append(families.trace(described("davit_tiny", model, None, source="test"), pixels))
     good, bad = traces
     assert good.check.passed
@@ -435,8 +433,7 @@ def test_a_failing_check_keeps_the_places_and_says_the_true_reason():
 
 
 def test_features_that_end_in_another_prediction_are_refused_and_named(monkeypatch):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = timm.create_model("pvt_v2_b0", pretrained=False, depths=(1, 1, 1, 1)).eval().requires_grad_(False)
     loaded = described("pvt_v2_b0", model, None, source="test")
     monkeypatch.setattr(type(model), "forward_intermediates", lambda self, x: (self.forward_features(x) * 2, []))

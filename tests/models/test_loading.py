@@ -29,6 +29,7 @@ from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from PIL import Image
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.datasets import insects
 from vizkit.image import prepare
 from vizkit.models import ModelError, OfflineError
@@ -57,8 +58,7 @@ def refusal(source, **options):
 
 
 def weights(classes=1000, seed=5, **options):
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed):
         return timm.create_model(SMALL, num_classes=classes, **options).state_dict()
 
 
@@ -638,7 +638,7 @@ def test_torchvision(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("name", ["swin_t", "swin_v2_t", "vit_b_32"])  # resized to 232, 260 and 256 pixels, then cut
 def test_a_model_of_torchvision_sees_the_picture_as_torchvision_prepares_it(name, monkeypatch):
-    picture = np.random.default_rng(5).integers(0, 256, (12, 16, 3), dtype=np.uint8)
+    picture = noisy_picture(12, 16, 5)
     picture = np.array(Image.fromarray(picture).resize((640, 480), Image.Resampling.BICUBIC))
     monkeypatch.setattr(torchvision.models, "get_model", lambda *_, **__: torch.nn.Identity())
     needs = vizkit.load(f"torchvision:{name}", pretrained=False, device="cpu").preprocessing

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
+from tests.drawn import noise
 from tests.test_families import ZOO, loaded_of
 from vizkit.analysis.attribution.explaining import explain
 from vizkit.models import Keep, families
@@ -28,7 +30,7 @@ def goals(logits):
 
 
 def pictures(module="vision_transformer", count=3):
-    return torch.randn(count, 3, *ZOO[module][1], generator=torch.Generator().manual_seed(5))
+    return noise(count, 3, *ZOO[module][1], seed=5)
 
 
 def alone(loaded, pixels, **options):
@@ -44,11 +46,11 @@ def test_a_batch_has_the_traces_and_the_maps_of_its_pictures(module):
     batch, singles = many.traces(pixels, goals), alone(loaded, pixels)
     assert not many.alone
     for at, trace in enumerate(singles):
-        torch.testing.assert_close(batch.logits[at], trace.logits, atol=1e-5, rtol=1e-4)
+        assert_close(batch.logits[at], trace.logits, atol=1e-5, rtol=1e-4)
         own = own_numbers(trace, batch.like)
         assert len(own) == len(batch.numbers)
         for together, single in zip(batch.numbers, own, strict=True):
-            torch.testing.assert_close(together[at], single, atol=2e-5 * float(single.abs().max()) + 1e-12, rtol=1e-3)
+            assert_close(together[at], single, atol=2e-5 * float(single.abs().max()) + 1e-12, rtol=1e-3)
     errors = [trace.check.output_error for trace in singles]
     assert all(
         error is None or abs(error - float(mine)) < 1e-5 for error, mine in zip(errors, batch.proof_error, strict=True)
@@ -61,7 +63,7 @@ def test_a_batch_has_the_traces_and_the_maps_of_its_pictures(module):
             continue
         for heat, why, single in zip(*found, said, strict=True):
             if why is None:
-                torch.testing.assert_close(heat, single, atol=1e-4 * float(single.abs().max()), rtol=1e-3)
+                assert_close(heat, single, atol=1e-4 * float(single.abs().max()), rtol=1e-3)
             else:
                 assert why == single
 
@@ -87,7 +89,7 @@ def test_the_mean_of_the_heads_is_that_of_each_picture():
     for at, one in enumerate(pixels):
         single = families.trace(loaded, one[None], keep=keep)
         for together, layer in zip(batch.numbers, single.attention, strict=True):
-            torch.testing.assert_close(together[at], layer.weights)
+            assert_close(together[at], layer.weights)
 
 
 def test_later_batches_are_told_apart_too_and_may_be_smaller():
@@ -100,13 +102,13 @@ def test_later_batches_are_told_apart_too_and_may_be_smaller():
         batch = many.traces(part, goals)
         for at, one in enumerate(part):
             trace = families.trace(loaded, one[None], target=GOALS[at])
-            torch.testing.assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
+            assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
 
 
 class Mixing(nn.Module):
     """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
 
-    def __init__(self, between: str, apart: Callable[[torch.Tensor], torch.Tensor] | None = None) -> None:
+    def __init__(self, between: str, apart: Callable[[torch.Tensor], torch.Tensor] | None = None):
         super().__init__()
         self.apart = apart or self.all_of_it
         torch.manual_seed(0)
@@ -142,8 +144,8 @@ def test_a_model_that_mixes_its_pictures_is_given_them_one_by_one(between):
     batch = many.traces(pixels)
     assert many.alone is bool(between)
     for at, trace in enumerate(alone(loaded, pixels)):
-        torch.testing.assert_close(batch.logits[at], trace.logits)
-        torch.testing.assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
+        assert_close(batch.logits[at], trace.logits)
+        assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
@@ -155,14 +157,14 @@ def test_the_first_batch_tells_a_little_mixing_and_two_that_are_swapped(between,
     batch = many.traces(pixels)
     assert many.alone
     for at, one in enumerate(pixels):
-        torch.testing.assert_close(batch.logits[at], families.trace(loaded, one[None]).logits)
+        assert_close(batch.logits[at], families.trace(loaded, one[None]).logits)
 
 
 def test_equal_pictures_decide_nothing():
     loaded = described("toy", Mixing("after it", a_little).eval(), None, source="test")
     many = Many(loaded)
     same = pictures()[:1].expand(4, -1, -1, -1)
-    torch.testing.assert_close(many.traces(same).logits[3], families.trace(loaded, same[:1]).logits)
+    assert_close(many.traces(same).logits[3], families.trace(loaded, same[:1]).logits)
     assert many.alone is None
     many.traces(pictures())
     assert many.alone
@@ -186,7 +188,7 @@ def test_every_batch_is_compared_in_one_picture_that_its_numbers_draw():
     mixed = pictures(count=5)
     batch = many.traces(mixed)
     assert many.alone
-    torch.testing.assert_close(batch.logits[2], families.trace(loaded, mixed[2:3]).logits)
+    assert_close(batch.logits[2], families.trace(loaded, mixed[2:3]).logits)
 
 
 def test_the_picture_that_is_drawn_differs_from_both_neighbours_where_one_does():
@@ -195,7 +197,7 @@ def test_the_picture_that_is_drawn_differs_from_both_neighbours_where_one_does()
     assert drawn(batch) == drawn(batch.clone()) == (3, True)
     assert drawn(some[[0, 0, 1, 1]])[1]
     assert not drawn(some[[0, 0, 0]])[1]
-    places = {drawn(torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(seed)))[0] for seed in range(40)}
+    places = {drawn(noise(8, 3, 32, 32, seed=seed))[0] for seed in range(40)}
     assert len(places) > 5
 
 

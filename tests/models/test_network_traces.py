@@ -4,13 +4,14 @@ import json
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 import timm
 import torch
+from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
+from tests.drawn import noise, noisy_picture
 from vizkit.analysis.attention.statistics import mean_distance_px
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
@@ -52,7 +53,7 @@ def loaded_of(kind, **options):
 
 
 def pixels_of(seed=1):
-    return torch.randn(1, 3, *SIZE, generator=torch.Generator().manual_seed(seed))
+    return noise(1, 3, *SIZE, seed=seed)
 
 
 def trace_of(loaded, pixels, **options):
@@ -140,7 +141,7 @@ def test_gradual_the_averaging_is_what_the_model_does():
     steps = [*loaded.model.steps(pixels_of())]
     for layer, (left, kept, _) in zip([a for a in trace.attention if not a.learned], steps, strict=False):
         assert layer.weights.shape[1:] == (1, 1, 2)
-        torch.testing.assert_close(dense(layer)[0] @ left[0, 1:], kept[0, 1:])
+        assert_close(dense(layer)[0] @ left[0, 1:], kept[0, 1:])
         assert torch.equal(left[0, 0], kept[0, 0])
 
 
@@ -173,7 +174,7 @@ def test_rollout_keeps_mass_one(kind):
     assert float(rollout(trace).sum()) == pytest.approx(1, abs=1e-5)
     assert len(rollout_by_layer(trace)) == 4
     rows = rollout_matrix(trace)
-    torch.testing.assert_close(rows.sum(1), torch.ones(len(rows)))
+    assert_close(rows.sum(1), torch.ones(len(rows)))
 
 
 def test_rollout_of_dual_is_the_product_of_the_fine_layers():
@@ -182,7 +183,7 @@ def test_rollout_of_dual_is_the_product_of_the_fine_layers():
     for layer in trace.attention:
         if "coarse" not in layer.name:
             product = (0.5 * dense(layer).mean(0) + 0.5 * torch.eye(96)) @ product
-    torch.testing.assert_close(rollout_matrix(trace), product, rtol=1e-4, atol=1e-6)
+    assert_close(rollout_matrix(trace), product, rtol=1e-4, atol=1e-6)
 
 
 def test_rollout_of_gradual_is_the_product_with_the_averaging():
@@ -193,7 +194,7 @@ def test_rollout_of_gradual_is_the_product_with_the_averaging():
         product = (0.5 * step + 0.5 * torch.eye(len(step)) if layer.learned else step) @ product
     product = dense(trace.attention[-1])[0] @ product  # after the last block
     assert [a.learned for a in trace.attention] == [True, True, False, True, True, False]
-    torch.testing.assert_close(rollout(trace, "mean").flatten(), product.mean(0), rtol=1e-4, atol=1e-6)
+    assert_close(rollout(trace, "mean").flatten(), product.mean(0), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
@@ -216,7 +217,7 @@ def test_the_features_that_decide_are_in_the_order_of_the_patches():
         loaded.model(pixels_of())
         handle.remove()
         into = next(f for f in trace.cam_features if "attention" in f.name)
-        torch.testing.assert_close(into.values, seen[0][loaded.model.rows_of])  # of the fine stream
+        assert_close(into.values, seen[0][loaded.model.rows_of])  # of the fine stream
         assert not torch.allclose(into.values, seen[0])
 
 
@@ -232,7 +233,7 @@ def test_both_scores_and_alpha_make_the_merged_attention_of_the_trace(kind):
     assert found.learned
     merged = found.attention(found.alpha)
     assert (merged.query, merged.name) == (layer.query, layer.name)
-    torch.testing.assert_close(dense(merged), dense(layer), rtol=1e-4, atol=1e-6)
+    assert_close(dense(merged), dense(layer), rtol=1e-4, atol=1e-6)
     assert torch.equal(dense(found.attention(1.0)), found.fine_scores.softmax(-1))
     assert torch.equal(dense(found.attention(0.0)), found.coarse_scores.softmax(-1))
 
@@ -240,12 +241,12 @@ def test_both_scores_and_alpha_make_the_merged_attention_of_the_trace(kind):
 def test_another_alpha_is_another_model_with_the_same_weights():
     loaded = loaded_of("dual")
     found, before = dual_scale.streams(loaded, pixels_of()), loaded.model(pixels_of())[0]
-    torch.testing.assert_close(dual_scale.logits_at(loaded, found, found.alpha), before)
+    assert_close(dual_scale.logits_at(loaded, found, found.alpha), before)
     for alpha in (0.0, 1.0):
         other = dual_scale.with_alpha(loaded, alpha)
         trace = trace_of(other, pixels_of())
         assert trace.check.passed
-        torch.testing.assert_close(dual_scale.logits_at(loaded, found, alpha), trace.logits)
+        assert_close(dual_scale.logits_at(loaded, found, alpha), trace.logits)
         assert not torch.allclose(trace.logits, before)
         assert f"α = {alpha:.2f}" in trace.model
     assert torch.equal(loaded.model(pixels_of())[0], before)
@@ -262,7 +263,7 @@ def test_chosen_rows_are_those_of_the_patches_asked_for():
         assert layer.query_ids.tolist() == [[5, 50]]
         for position, query in enumerate((5, 50)):
             row = (every.query_ids[0] == query).nonzero().item()
-            torch.testing.assert_close(layer.weights[:, :, position], every.weights[:, :, row])
+            assert_close(layer.weights[:, :, position], every.weights[:, :, row])
     # Fewer tokens after every reduction: an id is another token then, and everything is kept.
     gradual = trace_of(loaded_of("gradual"), pixels_of(), keep=Keep(rows=(5,)))
     assert all(len(a.query) == a.query_ids.numel() for a in gradual.attention)
@@ -299,7 +300,7 @@ def test_merging_in_other_windows(window):
     layer = merging("averaging", Tokens("before", (), (4, 6)), target, window)
     values = torch.randn(24)
     expected = torch.nn.functional.avg_pool2d(values.view(1, 4, 6), window).flatten()
-    torch.testing.assert_close(dense(layer)[0] @ values, expected)
+    assert_close(dense(layer)[0] @ values, expected)
     assert source.grid == layer.key.grid
 
 
@@ -311,7 +312,7 @@ def test_patches_and_single_layers_can_be_taken_apart():
         loaded = loaded_of(kind)
         found = patch_embedding(loaded, pixels_of())
         embed = loaded.model.patch_embed
-        torch.testing.assert_close(found.vectors.flatten(0, 1), embed(pixels_of())[0])
+        assert_close(found.vectors.flatten(0, 1), embed(pixels_of())[0])
         assert found.weight.shape == (24, 3, 4, 4)
     stem = loaded_of("parts", stem="conv")
     assert patch_embedding(stem, pixels_of()).weight is None  # no filters of patches
@@ -319,7 +320,7 @@ def test_patches_and_single_layers_can_be_taken_apart():
     for i, layer in enumerate(a for a in trace_of(loaded, pixels_of()).attention if a.learned):
         parts = attention_parts(loaded, pixels_of(), i)
         assert (parts.name, parts.tokens) == (layer.name, layer.query)
-        torch.testing.assert_close(parts.weights, layer.weights[0])
+        assert_close(parts.weights, layer.weights[0])
     with pytest.raises(NotApplicable, match="built differently"):
         attention_parts(loaded_of("dual"), pixels_of(), 0)
 
@@ -329,8 +330,8 @@ def test_the_walk_through_reads_the_attention_from_parts():
     parts = attention_parts(loaded, pixels_of(), 1)
     layer = trace_of(loaded, pixels_of()).attention[1]
     attention = loaded.model.blocks[1].attn
-    torch.testing.assert_close(parts.weights, layer.weights[0])
-    torch.testing.assert_close(parts.scale, torch.full((2,), 12**-0.5))
+    assert_close(parts.weights, layer.weights[0])
+    assert_close(parts.scale, torch.full((2,), 12**-0.5))
     assert parts.bias is None
     assert parts.out_weight.data_ptr() == attention.out.weight.data_ptr()
     assert parts.plain
@@ -342,7 +343,7 @@ def test_a_trace_goes_to_a_file_and_back(kind, tmp_path):
     save_npz(trace, tmp_path / "trace.npz")
     again, _ = open_npz(tmp_path / "trace.npz")
     assert [a.query for a in again.attention] == [a.query for a in trace.attention]
-    torch.testing.assert_close(rollout(again), rollout(trace))
+    assert_close(rollout(again), rollout(trace))
     assert (again.check, again.check.failure) == (trace.check, trace.check.failure)
 
 
@@ -361,7 +362,7 @@ def test_names_are_in_the_catalogue():
 @pytest.mark.parametrize("name", ["dual_scale_tiny", "gradual_reduction_tiny", "vit_parts_tiny"])
 def test_load_by_name_at_another_size(name):
     loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(64, 96))
-    trace = vizkit.trace(loaded, np.random.default_rng(0).integers(0, 256, (90, 120, 3), dtype=np.uint8))
+    trace = vizkit.trace(loaded, noisy_picture(90, 120))
     assert trace.image_size == (64, 96)
     patch = 16 if "parts" in name else 8
     assert trace.attention[0].query.grid == (64 // patch, 96 // patch)
@@ -369,7 +370,7 @@ def test_load_by_name_at_another_size(name):
         vizkit.load(name, pretrained=False, device="cpu", image_size=(60, 96))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_checkpoints_open_in_a_fresh_process(tmp_path):
     """As `vizkit.training.runs.saving` writes them; whoever opens them knows nothing of our networks."""
     from timm.models import save_for_hf
@@ -390,13 +391,13 @@ def test_checkpoints_open_in_a_fresh_process(tmp_path):
     command = [sys.executable, "-c", code, *(str(tmp_path / kind) for kind in options)]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     for kind, line in zip(options, found, strict=True):
-        torch.testing.assert_close(torch.tensor(json.loads(line)), torch.tensor(expected[kind]))
+        assert_close(torch.tensor(json.loads(line)), torch.tensor(expected[kind]))
 
 
 # Training -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_models_to_compare_are_equal_in_all_else():
     from vizkit.training.architectures import ours
 
@@ -467,5 +468,5 @@ def test_positions_are_known_and_can_be_taken_out(kind, expected):
     plain = loaded.model(pixels_of())[0]
     with_them, without = (positions.logits_shuffled(loaded, pixels_of(), order, there)[0] for there in (True, False))
     assert not torch.allclose(with_them, plain, atol=1e-3)
-    torch.testing.assert_close(without, positions.without_positions(loaded).model(pixels_of())[0], rtol=1e-4, atol=1e-5)
+    assert_close(without, positions.without_positions(loaded).model(pixels_of())[0], rtol=1e-4, atol=1e-5)
     assert torch.equal(loaded.model(pixels_of())[0], plain)

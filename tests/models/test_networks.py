@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit.models.networks
 from vizkit.analysis.attention import positions as analysis
@@ -62,8 +63,8 @@ def test_sinusoids_are_the_formula():
             assert table[pos, 2 * i] == pytest.approx(math.sin(angle), abs=1e-6)
             assert table[pos, 2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-6)
     assert sinusoids(784, 192).abs().max() <= 1
-    torch.testing.assert_close(sinusoids(7, 10), analysis.sinusoidal(7, 10))  # what the page on positions draws
-    torch.testing.assert_close(sinusoids_2d((3, 5), 8), analysis.sinusoidal_2d((3, 5), 8).flatten(0, 1))
+    assert_close(sinusoids(7, 10), analysis.sinusoidal(7, 10))  # what the page on positions draws
+    assert_close(sinusoids_2d((3, 5), 8), analysis.sinusoidal_2d((3, 5), 8).flatten(0, 1))
     with pytest.raises(ValueError, match="pairs"):
         sinusoids(7, 5)
 
@@ -88,7 +89,7 @@ def test_a_patch_embedding_is_a_linear_layer_on_flat_patches():
         for column in range(3):
             patch = pixels[:, :, 4 * row : 4 * row + 4, 4 * column : 4 * column + 4].flatten(1)  # 3·4² numbers
             expected = F.linear(patch, embedding.proj.weight.flatten(1), embedding.proj.bias)
-            torch.testing.assert_close(tokens[:, 3 * row + column], expected)
+            assert_close(tokens[:, 3 * row + column], expected)
 
 
 @pytest.mark.parametrize("embedding", [PatchEmbedding, ConvStem])
@@ -120,7 +121,7 @@ def test_attention_is_that_of_torch():
         theirs.in_proj_weight.copy_(torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]))
         theirs.in_proj_bias.copy_(torch.cat([ours.query.bias, ours.key.bias, ours.value.bias]))
         theirs.out_proj.load_state_dict(ours.out.state_dict())
-    torch.testing.assert_close(ours(x), theirs(x, x, x)[0])
+    assert_close(ours(x), theirs(x, x, x)[0])
     with pytest.raises(ValueError, match="5 heads"):
         MultiHeadSelfAttention(12, 5)
 
@@ -131,7 +132,7 @@ def test_a_block_is_two_sums():
     y = x + block.attn(F.layer_norm(x, (12,), block.norm1.weight, block.norm1.bias, 1e-6))
     inner = F.layer_norm(y, (12,), block.norm2.weight, block.norm2.bias, 1e-6) @ mlp.first.weight.T + mlp.first.bias
     inner = 0.5 * inner * (1 + torch.erf(inner / math.sqrt(2)))
-    torch.testing.assert_close(block(x), y + inner @ mlp.second.weight.T + mlp.second.bias)
+    assert_close(block(x), y + inner @ mlp.second.weight.T + mlp.second.bias)
 
 
 # A ViT from its parts -----------------------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_timms_weights_give_timms_logits(theirs, ours, options):
         expected = theirs(pixels)
         assert expected.std() > 0.1
         assert (ours(pixels) - expected).abs().max() < 1e-4
-        torch.testing.assert_close(ours.forward_features(pixels), theirs.forward_features(pixels), rtol=1e-3, atol=1e-4)
+        assert_close(ours.forward_features(pixels), theirs.forward_features(pixels), rtol=1e-3, atol=1e-4)
     assert count(ours) == count(theirs)
 
 
@@ -254,8 +255,8 @@ def test_alignment_brings_together_what_lies_together(ratio):
     for k in range(6):
         rows = slice(k * ratio**2, (k + 1) * ratio**2)
         centre = torch.tensor(divmod(k, 3)) * coarse + (coarse - 1) / 2
-        torch.testing.assert_close(coarse_at[rows], centre.expand(ratio**2, 2))
-        torch.testing.assert_close(fine_at[rows].mean(0), centre)  # the very patches inside it …
+        assert_close(coarse_at[rows], centre.expand(ratio**2, 2))
+        assert_close(fine_at[rows].mean(0), centre)  # the very patches inside it …
         assert (fine_at[rows] - centre).abs().max() == (coarse - fine) / 2
         assert len(fine_at[rows].unique(dim=0)) == ratio**2  # … each once
 
@@ -291,7 +292,7 @@ def test_merged_attention_is_the_formula(alpha):
     """α = 0: the coarse scores with the fine values."""
     model, fine, coarse = dual(), torch.randn(1, 96, 24), torch.randn(1, 96, 24)
     expected, _ = loops(model, fine[0], coarse[0], alpha)
-    torch.testing.assert_close(model.blocks[2].attn(fine, coarse, alpha)[0], expected, rtol=1e-4, atol=1e-5)
+    assert_close(model.blocks[2].attn(fine, coarse, alpha)[0], expected, rtol=1e-4, atol=1e-5)
 
 
 def test_alpha_one_is_the_fine_stream_alone():
@@ -304,7 +305,7 @@ def test_alpha_one_is_the_fine_stream_alone():
         merged = [block(fine, torch.randn(1, 96, 24) * size, 1.0) for size in (0.0, 1.0, 100.0)]
         assert torch.equal(merged[0], merged[1])
         assert torch.equal(merged[0], merged[2])
-        torch.testing.assert_close(merged[0], plain(fine), rtol=1e-5, atol=1e-6)
+        assert_close(merged[0], plain(fine), rtol=1e-5, atol=1e-6)
 
 
 def test_alpha_is_learned_and_stays_a_share():
@@ -333,7 +334,7 @@ def test_a_fixed_alpha_is_no_parameter_and_another_one_shares_all_weights():
     assert torch.equal(model(pixels), before)
     assert other.head.weight is model.head.weight
     model.balance.free.data.fill_(math.log(9.0))
-    torch.testing.assert_close(model(pixels), other(pixels))
+    assert_close(model(pixels), other(pixels))
 
 
 @pytest.mark.parametrize("merge_block", [1, 4])
@@ -358,7 +359,7 @@ def test_it_can_be_given_another_size():
     larger.load_state_dict(model.state_dict())
     model.set_input_size((48, 64))
     pixels = torch.randn(1, 3, 48, 64)
-    torch.testing.assert_close(model(pixels), larger(pixels))
+    assert_close(model(pixels), larger(pixels))
 
 
 def saved_bytes(model, pixels):
@@ -383,7 +384,7 @@ def test_gradient_checkpointing_changes_memory_and_no_gradient(make):
     little, found = saved_bytes(checked.train(), pixels)
     assert little < much / 5
     for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other)
+        assert_close(one, other)
 
 
 # Gradual reduction --------------------------------------------------------------------------------------------------
@@ -411,7 +412,7 @@ def test_reduction_has_no_weights_and_none_of_it_is_a_plain_vit():
     pixels = torch.randn(2, 3, 32, 48)
     for model in (same, fewer):
         model.load_state_dict(plain.state_dict())
-    torch.testing.assert_close(same(pixels), plain(pixels))
+    assert_close(same(pixels), plain(pixels))
     assert not torch.allclose(fewer(pixels), plain(pixels))
     with torch.device("meta"):
         sizes = [
@@ -435,7 +436,7 @@ def test_neighbours_are_averaged_and_special_tokens_are_not():
                     for c in range(window[1])
                 ]
                 expected = (x[:, cells[0]] + x[:, cells[1]]) / 2
-                torch.testing.assert_close(found[:, 2 + row * grid[1] + column], expected)
+                assert_close(found[:, 2 + row * grid[1] + column], expected)
 
 
 def test_gradual_reduction_refuses_what_does_not_divide():
@@ -468,16 +469,16 @@ MAKERS = {
 def test_forward_is_features_then_head_and_intermediates_end_in_it(kind):
     model, pixels = MAKERS[kind](), torch.randn(2, 3, 32, 48)
     logits = model(pixels)
-    torch.testing.assert_close(model.forward_head(model.forward_features(pixels)), logits)
+    assert_close(model.forward_head(model.forward_features(pixels)), logits)
     final, maps = model.forward_intermediates(pixels)
-    torch.testing.assert_close(model.forward_head(final), logits)
+    assert_close(model.forward_head(final), logits)
     assert len(maps) == len(model.feature_info) == 4
     flat = model.forward_intermediates(pixels, output_fmt="NLC", intermediates_only=True)
     for one, other in zip(maps, flat, strict=True):
         assert torch.equal(one.flatten(2).transpose(1, 2), other)
     (last,) = model.forward_intermediates(pixels, indices=1, norm=True, intermediates_only=True)
     prefix = getattr(model, "num_prefix_tokens", 0)
-    torch.testing.assert_close(last.flatten(2).transpose(1, 2), final[:, prefix:])
+    assert_close(last.flatten(2).transpose(1, 2), final[:, prefix:])
     first = model.forward_intermediates(pixels, indices=[0], stop_early=True, intermediates_only=True)
     assert torch.equal(first[0], maps[0])
 

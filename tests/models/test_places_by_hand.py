@@ -120,7 +120,7 @@ class Unroll(nn.Module):
 
     size = (2, 4)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return x[:, [0, 2, 1, 3, 4, 6, 5, 7]]
 
 

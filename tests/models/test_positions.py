@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attention.patches import permutation, shuffle
@@ -66,7 +67,7 @@ def test_sinusoids_by_hand():
 def test_sinusoids_are_bounded_and_all_of_one_length(count, pairs):
     table = sinusoidal(count, 2 * pairs)
     assert float(table.abs().max()) <= 1
-    torch.testing.assert_close((table**2).sum(1), torch.full((count,), float(pairs)))
+    assert_close((table**2).sum(1), torch.full((count,), float(pairs)))
 
 
 def test_similarity_of_sinusoids_depends_on_the_distance_only():
@@ -80,8 +81,8 @@ def test_two_dimensions_are_two_tables_side_by_side():
     table = sinusoidal_2d((3, 5), 28)
     for row in range(3):
         for column in range(5):
-            torch.testing.assert_close(table[row, column, :14], sinusoidal(3, 14)[row])
-            torch.testing.assert_close(table[row, column, 14:], sinusoidal(5, 14)[column])
+            assert_close(table[row, column, :14], sinusoidal(3, 14)[row])
+            assert_close(table[row, column, 14:], sinusoidal(5, 14)[column])
 
 
 @pytest.mark.parametrize(("call", "word"), [(lambda: sinusoidal(3, 7), "7"), (lambda: sinusoidal_2d((3, 5), 6), "6")])
@@ -105,7 +106,7 @@ def test_cosine_grid_of_a_table_of_known_structure():
     for r in range(3):
         for c in range(5):
             expected = [[((r == r2) + 4 * (c == c2)) / 5 for c2 in range(5)] for r2 in range(3)]
-            torch.testing.assert_close(found[r, c], torch.tensor(expected, dtype=torch.float32))
+            assert_close(found[r, c], torch.tensor(expected, dtype=torch.float32))
 
 
 def test_cosines():
@@ -130,8 +131,8 @@ def test_principal_colours_of_a_ramp():
     table = torch.zeros(3, 5, 11)
     table[..., 7], table[..., 2] = 10 * row, column
     found = pca_rgb(table + torch.randn(11))
-    torch.testing.assert_close(found.rgb[..., 0], row / 2, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(found.rgb[..., 1], column / 4, atol=1e-4, rtol=1e-4)
+    assert_close(found.rgb[..., 0], row / 2, atol=1e-4, rtol=1e-4)
+    assert_close(found.rgb[..., 1], column / 4, atol=1e-4, rtol=1e-4)
     assert (found.rgb[..., 2] == 0.5).all()
     variances = (100 * 2 / 3, 2.0)  # of 0 1 2 and of 0 1 2 3 4
     expected = [v / sum(variances) for v in variances]
@@ -186,7 +187,7 @@ def test_torchvision_has_a_table_too():
     model.encoder.pos_embedding.data.normal_()
     table = learned_table(toy(model, (48, 48)))
     assert table is not None
-    torch.testing.assert_close(table.flatten(0, 1), model.encoder.pos_embedding.data[0, 1:])
+    assert_close(table.flatten(0, 1), model.encoder.pos_embedding.data[0, 1:])
 
 
 @pytest.mark.product
@@ -226,7 +227,7 @@ def test_resampling_is_bicubic_and_keeps_rows_and_columns_apart():
     assert torch.equal(resampled(loaded, (3, 5)), table)
     found = resampled(loaded, (7, 11))
     expected = F.interpolate(table.permute(2, 0, 1)[None], size=(7, 11), mode="bicubic", antialias=True)[0]
-    torch.testing.assert_close(found, expected.permute(1, 2, 0))
+    assert_close(found, expected.permute(1, 2, 0))
     assert float((found[1:, 0, 0] - found[:-1, 0, 0]).min()) > 1  # ten for a row of the old table
     assert 0 < float((found[0, 1:, 0] - found[0, :-1, 0]).max()) < 1
 
@@ -240,7 +241,7 @@ def test_resampling_is_what_the_model_does_at_that_size():
     with torch.no_grad():
         x = torch.zeros(1, 7, 11, 64)
         added = other._pos_embed(x)[0, 1:].view(7, 11, 64)
-    torch.testing.assert_close(resampled(loaded, (7, 11)), added)
+    assert_close(resampled(loaded, (7, 11)), added)
 
 
 # Relative bias
@@ -311,12 +312,12 @@ def test_the_bias_is_what_the_layer_adds(which):
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
     found = relative_bias(loaded, 0)
     parts = attention_parts(loaded, pixels, 0)  # the first block of a Swin is not shifted, so nothing is masked
-    torch.testing.assert_close(found.bias, parts.bias, rtol=1e-4, atol=1e-4)
+    assert_close(found.bias, parts.bias, rtol=1e-4, atol=1e-4)
     assert found.window == WINDOW
     assert found.prefix == {"beit": 1, "relpos bias with": 1}.get(which.rsplit(" ", 2 if "token" in which else 1)[0], 0)
     assert found.by_offset.shape == (2, 3, 5)
     picked = found.by_offset.flatten(1)[:, found.index]
-    torch.testing.assert_close(picked, found.bias[:, found.prefix :, found.prefix :])
+    assert_close(picked, found.bias[:, found.prefix :, found.prefix :])
     assert float(found.by_offset.std()) > 0.1
     with pytest.raises(NotApplicable, match="2 layers"):
         relative_bias(loaded, 2)
@@ -366,7 +367,7 @@ def test_rotations_against_rotated_bases(name):
     width = angles.shape[-1] // 2
     turned = apply_rot_embed_cat(torch.eye(width), angles[:, :, None], half=half)  # head place base channel
     expected = torch.einsum("hapc,hbpc->hab", turned, turned) / width
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 # Without positions
@@ -413,9 +414,9 @@ def test_without_positions_the_order_of_the_patches_does_not_matter(name, option
     assert float((logits[False, True] - logits[False, False]).abs().max()) < 1e-6 * max(1, scale)
     assert float((logits[True, True] - logits[True, False]).abs().max()) > 1e-2 * scale
     with torch.no_grad():  # the patches really lie where they should
-        torch.testing.assert_close(logits[True, False], loaded.model(pixels)[0].float())
+        assert_close(logits[True, False], loaded.model(pixels)[0].float())
         moved = shuffle(pixels[0], patch, order)[None]
-        torch.testing.assert_close(logits[True, True], loaded.model(moved)[0].float())
+        assert_close(logits[True, True], loaded.model(moved)[0].float())
 
 
 def test_the_shared_model_is_left_alone():

@@ -8,8 +8,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.overrides import _get_current_function_mode_stack
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.recorder import Keep, Recorder
@@ -74,8 +76,8 @@ def test_weights_are_the_formula_and_the_kernel(case):
     options = masks((IMAGES, HEADS))[case]
     weights = attention_weights(query, key, **options)
     mask, causal, scale = (options.get(name) for name in ("attn_mask", "is_causal", "scale"))
-    torch.testing.assert_close(weights, by_hand(query, key, mask, causal, scale))
-    torch.testing.assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, **options))
+    assert_close(weights, by_hand(query, key, mask, causal, scale))
+    assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, **options))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -83,7 +85,7 @@ def test_chosen_rows_are_those_rows(case):
     query, key, _ = qkv(IMAGES, HEADS)
     options = masks((IMAGES, HEADS))[case]
     full = attention_weights(query, key, **options)
-    torch.testing.assert_close(attention_weights(query, key, rows=(3, 0), **options), full[..., [3, 0], :])
+    assert_close(attention_weights(query, key, rows=(3, 0), **options), full[..., [3, 0], :])
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -91,21 +93,21 @@ def test_mean_over_heads_is_the_mean(case):
     query, key, value = qkv(IMAGES, HEADS)
     options = masks((IMAGES, HEADS))[case]
     mean, out, rows = mean_over_heads(query, key, value, options, slice(0, 4, 3))
-    torch.testing.assert_close(rows, attention_weights(query, key, **options)[..., [0, 3], :])
-    torch.testing.assert_close(mean, attention_weights(query, key, **options).mean(1, keepdim=True))
-    torch.testing.assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
+    assert_close(rows, attention_weights(query, key, **options)[..., [0, 3], :])
+    assert_close(mean, attention_weights(query, key, **options).mean(1, keepdim=True))
+    assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
 
 
 def test_grouped_query_attention():
     query, _, _ = qkv(IMAGES, 2 * HEADS)
     _, key, value = qkv(IMAGES, HEADS)
     weights = attention_weights(query, key, enable_gqa=True)
-    torch.testing.assert_close(weights, by_hand(query, key.repeat_interleave(2, 1)))
+    assert_close(weights, by_hand(query, key.repeat_interleave(2, 1)))
     expected = F.scaled_dot_product_attention(query, key, value, enable_gqa=True)
-    torch.testing.assert_close(weights @ value.repeat_interleave(2, 1), expected)
+    assert_close(weights @ value.repeat_interleave(2, 1), expected)
     mean, out, _ = mean_over_heads(query, key, value, {"enable_gqa": True}, slice(1))
-    torch.testing.assert_close(out, expected)
-    torch.testing.assert_close(mean, weights.mean(1, keepdim=True))
+    assert_close(out, expected)
+    assert_close(mean, weights.mean(1, keepdim=True))
 
 
 def test_a_query_that_may_look_nowhere_gets_zeros_as_from_the_kernel():
@@ -114,7 +116,7 @@ def test_a_query_that_may_look_nowhere_gets_zeros_as_from_the_kernel():
     keep[3] = False
     weights = attention_weights(query, key, attn_mask=keep)
     assert not weights[:, :, 3].any()
-    torch.testing.assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, attn_mask=keep))
+    assert_close(weights @ value, F.scaled_dot_product_attention(query, key, value, attn_mask=keep))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -123,7 +125,7 @@ def test_half_precision_is_computed_in_float32(dtype):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         weights = attention_weights(query, key)
     assert weights.dtype == torch.float32
-    torch.testing.assert_close(weights, by_hand(query, key))
+    assert_close(weights, by_hand(query, key))
 
 
 def test_double_precision_stays():
@@ -134,16 +136,16 @@ def test_double_precision_stays():
 class Fused(nn.Module):
     """Self-attention through the fused kernel; `options` go to it."""
 
-    def __init__(self, channels: int = 12, heads: int = HEADS, **options) -> None:
+    def __init__(self, channels: int = 12, heads: int = HEADS, **options):
         super().__init__()
         self.num_heads, self.options = heads, options
         self.qkv, self.proj = nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
 
-    def heads_of(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def heads_of(self, x):
         query, key, value = self.qkv(x).unflatten(-1, (3, self.num_heads, -1)).permute(2, 0, 3, 1, 4)
         return query, key, value
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         return self.proj(F.scaled_dot_product_attention(query, key, value, **self.options).transpose(1, 2).flatten(2))
 
@@ -153,7 +155,7 @@ class Written(Fused):
 
     spelling = "method"
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         scores = query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5
         softmaxes = {"method": lambda s: s.softmax(dim=-1), "F": lambda s: F.softmax(s, -1)}
@@ -164,7 +166,7 @@ class Written(Fused):
 class Linear(Fused):
     """CoaT's linear attention: softmax of the keys over the tokens, axis −2 of (image, head, token, channel)."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         query, key, value = self.heads_of(x)
         context = key.softmax(dim=2).transpose(-1, -2) @ value
         return self.proj((query @ context).transpose(1, 2).flatten(2))
@@ -173,12 +175,12 @@ class Linear(Fused):
 class Toy(nn.Module):
     """Two layers of attention and a head."""
 
-    def __init__(self, layer=Fused, channels: int = 12, labels: int = 5, **options) -> None:
+    def __init__(self, layer=Fused, channels: int = 12, labels: int = 5, **options):
         super().__init__()
         self.blocks = nn.ModuleList(layer(channels, **options) for _ in range(2))
         self.head = nn.Linear(channels, labels)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         for block in self.blocks:
             x = x + block(x)
         return self.head(x.mean(1))
@@ -187,12 +189,12 @@ class Toy(nn.Module):
 class MultiHead(nn.Module):
     """`nn.MultiheadAttention`, batch first or not, with the caller's choice of weights."""
 
-    def __init__(self, channels: int = 12, batch_first: bool = True, **options) -> None:
+    def __init__(self, channels: int = 12, batch_first: bool = True, **options):
         super().__init__()
         self.attention, self.options = nn.MultiheadAttention(channels, HEADS, batch_first=batch_first), options
         self.batch_first, self.returned = batch_first, None
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = x if self.batch_first else x.transpose(0, 1)
         out, self.returned = self.attention(x, x, x, **self.options)
         return out if self.batch_first else out.transpose(0, 1)
@@ -218,7 +220,7 @@ def inner_weights(block: Fused, x: Tensor) -> Tensor:
         return (query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5).softmax(-1)
 
 
-X = torch.randn(1, KEYS, 12, generator=torch.Generator().manual_seed(1))
+X = noise(1, KEYS, 12, seed=1)
 
 
 @pytest.mark.parametrize("layer", [Fused, Written])
@@ -228,8 +230,8 @@ def test_every_layer_is_recorded_with_its_name(layer):
     assert [call.path for call in recorder.calls] == ["blocks.0", "blocks.1"]
     assert {call.kernel for call in recorder.calls} == {"fused" if layer is Fused else "softmax"}
     assert [call.heads for call in recorder.calls] == [HEADS, HEADS]
-    torch.testing.assert_close(logits, plain(model, X))
-    torch.testing.assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
+    assert_close(logits, plain(model, X))
+    assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
     assert all(float(call.row_sum_error) < 1e-6 for call in recorder.calls)
 
 
@@ -239,7 +241,7 @@ def test_all_spellings_of_softmax(spelling, monkeypatch):
     model = model_of(Written)
     recorder, _ = record(model, X)
     assert [call.path for call in recorder.calls] == ["blocks.0", "blocks.1"]
-    torch.testing.assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
+    assert_close(recorder.calls[0].weights, inner_weights(model.blocks[0], X))
 
 
 def test_keywords_and_five_axes():
@@ -248,11 +250,11 @@ def test_keywords_and_five_axes():
     module.num_heads = HEADS
     with Recorder(module) as recorder:
         out = F.scaled_dot_product_attention(query=query, key=key, value=value, is_causal=True)
-    torch.testing.assert_close(out, F.scaled_dot_product_attention(query, key, value, is_causal=True))
+    assert_close(out, F.scaled_dot_product_attention(query, key, value, is_causal=True))
     (call,) = recorder.calls
     assert call.path == "attention 0"  # no module of the model was on the stack
     # Without a module's num_heads the second axis is taken for groups.
-    torch.testing.assert_close(call.weights, by_hand(query, key, causal=True)[0])
+    assert_close(call.weights, by_hand(query, key, causal=True)[0])
 
 
 @pytest.mark.parametrize("layer", [Fused, MultiHead])
@@ -262,10 +264,10 @@ def test_chosen_rows_leave_the_pass_as_it_is(layer):
     some, logits = record(model, X, Keep(rows=(4, 0, 4, 99)))
     for call, full in zip(some.calls, everything.calls, strict=True):
         assert call.rows == (4, 0)
-        torch.testing.assert_close(call.weights, full.weights[:, :, [4, 0]])
+        assert_close(call.weights, full.weights[:, :, [4, 0]])
     if layer is Fused:
         assert torch.equal(logits, plain(model, X))
-    torch.testing.assert_close(logits, plain(model, X))
+    assert_close(logits, plain(model, X))
 
 
 def test_chosen_rows_of_a_written_softmax():
@@ -297,8 +299,8 @@ def test_the_mean_over_heads_can_be_kept(rows, images):
     for call, every in zip(mean.calls, full.calls, strict=True):
         assert call.heads == HEADS
         assert call.weights.shape[:2] == (images, 1)
-        torch.testing.assert_close(call.weights, every.weights.mean(1, keepdim=True))
-    torch.testing.assert_close(logits, plain(model, x))
+        assert_close(call.weights, every.weights.mean(1, keepdim=True))
+    assert_close(logits, plain(model, x))
 
 
 @pytest.mark.parametrize("layer", [Fused, Written, MultiHead])
@@ -307,11 +309,11 @@ def test_layers_that_are_not_asked_for_run_untouched(layer):
     full, _ = record(model, X)
     recorder, _ = record(model, X, Keep(layers={1}))
     assert recorder.calls[0].weights is None
-    torch.testing.assert_close(recorder.calls[1].weights, full.calls[1].weights)
+    assert_close(recorder.calls[1].weights, full.calls[1].weights)
     nothing, logits = record(model, X, Keep(layers=()))
     assert [call.weights for call in nothing.calls] == [None, None]
     assert torch.equal(logits, plain(model, X)) or layer is MultiHead  # torch's fast path is off in a function mode
-    torch.testing.assert_close(logits, plain(model, X))
+    assert_close(logits, plain(model, X))
 
 
 def test_a_layer_that_is_not_asked_for_keeps_its_positional_options():
@@ -345,7 +347,7 @@ def test_a_model_in_half_precision(layer, dtype, heads):
         assert call.weights.shape == (1, HEADS if heads == "each" else 1, KEYS, KEYS)
 
 
-def attention_mask() -> Tensor:
+def attention_mask():
     return torch.rand(KEYS, KEYS, generator=torch.Generator().manual_seed(3)) < 0.3
 
 
@@ -361,15 +363,15 @@ def test_multi_head_attention(batch_first, case):
     }[case]
     model = model_of(MultiHead, batch_first=batch_first, **options)
     recorder, logits = record(model, X)
-    torch.testing.assert_close(logits, plain(model, X))
+    assert_close(logits, plain(model, X))
     assert [call.path for call in recorder.calls] == ["blocks.0.attention", "blocks.1.attention"]
     assert [call.heads for call in recorder.calls] == [HEADS, HEADS]
     with torch.no_grad():
         x = X if batch_first else X.transpose(0, 1)
         _, expected = model.blocks[0].attention(x, x, x, average_attn_weights=False, **options)
-    torch.testing.assert_close(recorder.calls[0].weights, expected)
+    assert_close(recorder.calls[0].weights, expected)
     rows, _ = record(model, X, Keep(rows=(6, 2)))
-    torch.testing.assert_close(rows.calls[0].weights, expected[:, :, [6, 2]])
+    assert_close(rows.calls[0].weights, expected[:, :, [6, 2]])
 
 
 @pytest.mark.parametrize("need", [True, False])
@@ -381,7 +383,7 @@ def test_multi_head_attention_returns_what_its_caller_asked_for(need, average):
     record(model, X)
     after = model.blocks[1].returned
     if need:
-        torch.testing.assert_close(after, before)
+        assert_close(after, before)
         assert after.shape == ((1, KEYS, KEYS) if average else (1, HEADS, KEYS, KEYS))
     else:
         assert after is None
@@ -394,13 +396,13 @@ def test_rows_of_one_image_without_an_axis_for_it():
     with torch.no_grad():
         expected = layer(X[0], X[0], X[0], average_attn_weights=False)[1]
     assert recorder.calls[0].rows == (4, 1)
-    torch.testing.assert_close(recorder.calls[0].weights, expected[None, :, [4, 1]])
+    assert_close(recorder.calls[0].weights, expected[None, :, [4, 1]])
 
 
 class Squeeze(nn.Module):
     """Softmaxes that are no attention: over branches (SKNet), over radix (ResNeSt), over classes; and one that is."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         F.softmax(x.view(1, 2, 3, 2, KEYS), dim=1)
         torch.softmax(x.view(1, 3, 4, KEYS), dim=1)
         x.view(-1, KEYS).softmax(-1)
@@ -416,7 +418,7 @@ def test_squeeze_softmaxes_are_no_attention():
 
 def test_attention_pooling():
     class Pool(Fused):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             query, key, value = self.heads_of(x)
             out = F.scaled_dot_product_attention(query[:, :, :1], key, value)
             return self.proj(out.transpose(1, 2).flatten(2))
@@ -457,7 +459,7 @@ def test_gradients_are_those_of_autograd(layer):
     recorder = with_gradient(model, X, target=3)
     logits, used = pass_by_hand(model, X.clone().requires_grad_(), {})
     for call, expected in zip(recorder.calls, torch.autograd.grad(logits[0, 3], used), strict=True):
-        torch.testing.assert_close(call.gradient, expected)
+        assert_close(call.gradient, expected)
         assert call.gradient.abs().max() > 1e-4
         assert call.heads == HEADS
         assert call.raw is None
@@ -486,10 +488,10 @@ def test_gradients_of_multi_head_attention():
     for block, other in zip(model.blocks, same.blocks, strict=True):
         other.qkv.weight, other.qkv.bias = block.attention.in_proj_weight, block.attention.in_proj_bias
         other.proj.load_state_dict(block.attention.out_proj.state_dict())
-    torch.testing.assert_close(plain(model, X), plain(same, X))
+    assert_close(plain(model, X), plain(same, X))
     for call, expected in zip(with_gradient(model, X, 1).calls, with_gradient(same, X, 1).calls, strict=True):
-        torch.testing.assert_close(call.weights, expected.weights)
-        torch.testing.assert_close(call.gradient, expected.gradient)
+        assert_close(call.weights, expected.weights)
+        assert_close(call.gradient, expected.gradient)
         assert call.gradient.abs().max() > 1e-4
 
 
@@ -503,7 +505,7 @@ def test_multi_head_attention_with_a_gradient_goes_on_as_without(bias):
     with torch.enable_grad(), Recorder(layer, gradient=True) as recorder:
         out, _ = layer(x, x, x)
     assert len(recorder.calls) == 1
-    torch.testing.assert_close(out.detach(), plain_output(layer, x))
+    assert_close(out.detach(), plain_output(layer, x))
 
 
 def plain_output(layer: nn.MultiheadAttention, x: Tensor) -> Tensor:
@@ -529,7 +531,7 @@ def test_gradients_of_other_tensors_come_with_those_of_the_weights():
         logits = model(x)
     got, nothing = recorder.take_gradients(logits[0, 2], x, apart)
     (expected,) = torch.autograd.grad(model(x)[0, 2], x)
-    torch.testing.assert_close(got, expected)
+    assert_close(got, expected)
     assert torch.equal(nothing, torch.zeros(3))
 
 
@@ -538,7 +540,7 @@ def test_gradients_come_with_every_row():
     some, full = with_gradient(model, X, 1, Keep(rows=(2,))), with_gradient(model, X, 1)
     for call, every in zip(some.calls, full.calls, strict=True):
         assert call.rows is None
-        torch.testing.assert_close(call.gradient, every.gradient)
+        assert_close(call.gradient, every.gradient)
 
 
 def test_a_mean_over_heads_has_no_gradient():
@@ -600,11 +602,11 @@ def test_without_a_number_of_heads_the_projected_tokens_tell(shape, positions, e
 class Unnamed(nn.Module):
     """Attention of three heads in windows of `group` tokens, written as `order` says; the heads have another name."""
 
-    def __init__(self, order: str, group: int, way: str) -> None:
+    def __init__(self, order: str, group: int, way: str):
         super().__init__()
         self.order, self.group, self.way, self.qkv = order, group, way, nn.Linear(12, 36)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         query, key, value = self.qkv(x).unflatten(1, (-1, self.group)).unflatten(-1, (3, 3, 4)).unbind(3)
         axes = {"group head": (0, 1, 3, 2, 4), "head group": (0, 3, 1, 2, 4)}[self.order]
         query, key, value = (each.permute(axes) for each in (query, key, value))  # 1, two axes, token, channel
@@ -622,13 +624,13 @@ class Unnamed(nn.Module):
     + [("head group", 2, "five axes"), ("head group", 2, "four axes")],
 )
 def test_layers_that_do_not_name_their_heads_keep_them(order, groups, way):
-    x = torch.randn(1, 10, 12, generator=torch.Generator().manual_seed(0))
+    x = noise(1, 10, 12)
     model = nn.Sequential(Unnamed(order, 10 // groups, way))
     with torch.no_grad(), Recorder(model) as recorder:
         model(x)
         query, key, _ = model[0].qkv(x).unflatten(1, (groups, -1)).unflatten(-1, (3, 3, 4)).unbind(3)
     expected = (query[0].transpose(1, 2) @ key[0].transpose(1, 2).mT).softmax(-1)
-    torch.testing.assert_close(recorder.calls[0].weights, expected)
+    assert_close(recorder.calls[0].weights, expected)
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 7, 11), (1, 2, 3, 5, 7, 11)])
@@ -687,7 +689,7 @@ def test_threads_that_share_a_model_keep_their_gradients_apart():
         together = [recorder.calls for recorder in pool.map(lambda one: with_gradient(model, *one), asked)]
     for calls, expected in zip(together, alone, strict=True):
         for call, one in zip(calls, expected, strict=True):
-            torch.testing.assert_close(call.gradient, one.gradient)
+            assert_close(call.gradient, one.gradient)
 
 
 def test_the_mean_of_heads_that_share_one_key_head():
@@ -703,11 +705,11 @@ def test_the_mean_of_heads_that_share_one_key_head():
     with torch.no_grad(), Recorder(model, Keep(heads="mean")) as recorder:
         out = model(query)
     expected = torch.softmax(query @ key.transpose(-2, -1) / 7**0.5, -1)
-    torch.testing.assert_close(recorder.calls[0].weights, expected.mean(1, keepdim=True))
-    torch.testing.assert_close(out, expected @ value)
+    assert_close(recorder.calls[0].weights, expected.mean(1, keepdim=True))
+    assert_close(out, expected @ value)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["swinv2_tiny_window8_256", "vit_relpos_small_patch16_224"])
 def test_gradients_beside_a_position_bias_made_by_an_mlp(name, photo):
     """The MLP's input are offsets, which no gradient reaches; what enters the attention is the tokens."""

@@ -8,8 +8,10 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.image import prepare
 from vizkit.models import ModelError, family_of, pixels_of
 from vizkit.models.sources.from_transformers import LOCATING
@@ -73,8 +75,7 @@ ANY_SIZE = ("detr",)  # its places are measured one by one: at its own 224 pixel
 def made(kind, options, labels=5):
     cls = getattr(transformers, kind)
     named = {} if "Classification" not in kind else {"num_labels": labels}
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         config = cls.config_class(**options, **named)
         model = cls(config).eval()
         with torch.no_grad():
@@ -109,7 +110,7 @@ def test_a_folder_gives_the_logits_of_its_library(tmp_path, photo, case):
     expected = answer(model, pixels)[0]
     trace = vizkit.trace(loaded, photo)
     assert trace.check.passed
-    torch.testing.assert_close(trace.logits, expected, rtol=0, atol=1e-4)
+    assert_close(trace.logits, expected, rtol=0, atol=1e-4)
     assert loaded.classifies == ("Classification" in kind)
     assert loaded.name == "folder"
     assert ("without the head" in loaded.source) == kind.endswith(LOCATING)
@@ -132,7 +133,7 @@ def test_translated_attention_is_that_of_the_library(tmp_path, photo, case):
     recorded = [layer for layer in trace.attention if "attn" in layer.name]  # merging is no attention
     recorded = recorded[1:] if case == "swin" else recorded  # it gives the last block of each stage
     for layer, weights in zip(recorded, theirs, strict=False):  # SigLIP's pooling comes last
-        torch.testing.assert_close(layer.weights, weights, rtol=0, atol=1e-5)
+        assert_close(layer.weights, weights, rtol=0, atol=1e-5)
     assert len(theirs) > 0
     if "deit" in case:
         assert trace.attention[0].query.special == ("cls", "dist")
@@ -146,7 +147,7 @@ def test_mae_is_shown_without_its_mask(tmp_path, photo):
     model.config.mask_ratio = 0.0
     with torch.no_grad():
         expected = model.vit(pixels_of(loaded, photo)).last_hidden_state[0, 0]
-    torch.testing.assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
+    assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
 
 def test_both_towers_of_clip_give_that_of_the_pictures(tmp_path, photo):
@@ -157,7 +158,7 @@ def test_both_towers_of_clip_give_that_of_the_pictures(tmp_path, photo):
     with torch.no_grad():
         pooled = model.vision_model(pixels_of(loaded, photo)).pooler_output
         expected = model.visual_projection(pooled)[0]
-    torch.testing.assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
+    assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
 
 # ---- what stands beside the weights ----------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ def test_a_picture_is_prepared_as_the_image_processor_does(tmp_path, name):
     kind = getattr(transformers, f"{name}Pil", None) or getattr(transformers, name)
     processor = kind(**PROCESSORS[name])
     processor.save_pretrained(tmp_path)
-    picture = np.random.default_rng(0).integers(0, 256, (60, 60, 3), dtype=np.uint8)
+    picture = noisy_picture(60, 60)
     theirs = np.asarray(processor(picture, return_tensors="np")["pixel_values"][0])
     ours, _ = prepare(picture, preprocessing_of(tmp_path, "folder", {}, None))
     assert ours.shape == theirs.shape

@@ -9,8 +9,10 @@ import timm
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.models import ModelError, families, family_of, pixels_of
@@ -18,20 +20,20 @@ from vizkit.models.families import generic, measured, swin, vit
 from vizkit.traces import TraceError
 
 SIZE_HW = (24, 40)  # 3 × 5 patches of 8 pixels
-PICTURE = np.random.default_rng(0).integers(0, 256, (48, 80, 3), dtype=np.uint8)
+PICTURE = noisy_picture(48, 80)
 
 
 class TenLines(nn.Module):
     """A ViT as people write it on an evening; `special` tokens stand first or, with `last`, after the patches."""
 
-    def __init__(self, special: int = 1, last: bool = False, kernel: bool = True) -> None:
+    def __init__(self, special: int = 1, last: bool = False, kernel: bool = True):
         super().__init__()
         self.embed, self.special, self.last, self.kernel = nn.Conv2d(3, 24, 8, 8), special, last, kernel
         self.tokens = nn.Parameter(torch.randn(1, special, 24))
         self.layers = nn.ModuleList(nn.ModuleDict({"qkv": nn.Linear(24, 72), "out": nn.Linear(24, 24)}) for _ in "12")
         self.head = nn.Linear(24, 7)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         parts = [self.tokens.expand(len(x), -1, -1), x]
         x = torch.cat(parts[::-1] if self.last else parts, 1)
@@ -48,22 +50,22 @@ class TenLines(nn.Module):
 class Encoder(nn.Module):
     """torch's own encoder, which becomes one fused operation where nobody looks."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 5)
         self.layers = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return self.head(self.layers(self.embed(x).flatten(2).transpose(1, 2)).mean(1))
 
 
 class Einsum(nn.Module):
-    def __init__(self, softmax: bool) -> None:
+    def __init__(self, softmax: bool):
         super().__init__()
         self.embed, self.qkv, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 48), nn.Linear(16, 5)
         self.softmax = softmax
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         q, k, v = self.qkv(self.embed(x).flatten(2).transpose(1, 2)).chunk(3, -1)
         scores = torch.einsum("bid,bjd->bij", q, k)
         weights = scores.softmax(-1) if self.softmax else scores.exp() / scores.exp().sum(-1, keepdim=True)
@@ -72,8 +74,7 @@ class Einsum(nn.Module):
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 
@@ -100,16 +101,16 @@ def test_attention_rollout_and_relevance_are_those_computed_by_hand(kernel):
     weights, gradients = by_hand(model, pixels_of(loaded, PICTURE), itemgetter(3))
     for layer, weight, gradient in zip(trace.attention, weights, gradients, strict=True):
         assert layer.query.grid == (3, 5)
-        torch.testing.assert_close(layer.weights[0], weight, rtol=0, atol=1e-5)
-        torch.testing.assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-5)
+        assert_close(layer.weights[0], weight, rtol=0, atol=1e-5)
+        assert_close(layer.gradient[0], gradient, rtol=0, atol=1e-5)
     eye, product, relevance = torch.eye(16), torch.eye(16), torch.eye(16)
     for weight, gradient in zip(weights, gradients, strict=True):
         product = (0.5 * weight.mean(0) + 0.5 * eye) @ product
         relevance = relevance + (weight * gradient).clamp(min=0).mean(0) @ relevance
     rolled = torch.as_tensor(np.asarray(rollout(trace, "cls"))).flatten()
-    torch.testing.assert_close(rolled.float(), product[0, 1:] / product[0, 1:].sum(), rtol=0, atol=1e-5)
+    assert_close(rolled.float(), product[0, 1:] / product[0, 1:].sum(), rtol=0, atol=1e-5)
     shown = torch.as_tensor(np.asarray(generic_relevance(trace, "cls"))).flatten()
-    torch.testing.assert_close(shown.float(), relevance[0, 1:], rtol=0, atol=1e-5)
+    assert_close(shown.float(), relevance[0, 1:], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize(("special", "last"), [(0, False), (1, False), (3, False), (2, True)])
@@ -126,7 +127,7 @@ def test_patches_in_columns_are_found_in_columns():
     """Tokens that run down first: their order is not taken for the usual one."""
 
     class Down(TenLines):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return super().forward(x.transpose(-2, -1))
 
     layer = vizkit.trace(vizkit.wrap(Down(0), size_hw=SIZE_HW), PICTURE).attention[0]
@@ -176,7 +177,7 @@ def test_a_stem_that_overlaps_is_measured():
 class Blurred(TenLines):
     """Every pixel reaches every token, its own patch most."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return super().forward(x - x.mean((-2, -1), keepdim=True))
 
 
@@ -196,7 +197,7 @@ def test_a_stem_that_normalises_over_the_whole_picture_is_measured():
 
 def test_where_every_pixel_reaches_every_token_in_another_order_nothing_is_said():
     class Down(Blurred):
-        def forward(self, x: Tensor) -> Tensor:
+        def forward(self, x):
             return super().forward(x.transpose(-2, -1))
 
     trace = vizkit.trace(vizkit.wrap(Down(), size_hw=SIZE_HW), PICTURE)
@@ -278,9 +279,9 @@ def test_transformers_models_give_their_own_attentions(kind, special, attention)
     oracle.load_state_dict(loaded.model.state_dict())
     with torch.no_grad():
         own = oracle(pixels_of(loaded, PICTURE), output_attentions=True)
-    torch.testing.assert_close(trace.logits, own.logits[0], rtol=0, atol=1e-5)
+    assert_close(trace.logits, own.logits[0], rtol=0, atol=1e-5)
     for layer, weights in zip(trace.attention, own.attentions, strict=True):
-        torch.testing.assert_close(layer.weights, weights, rtol=0, atol=1e-5)
+        assert_close(layer.weights, weights, rtol=0, atol=1e-5)
 
 
 def test_windows_of_a_stranger_are_placed_in_the_first_layer_only():
@@ -305,11 +306,11 @@ def test_vit_pytorch_is_recorded_and_placed(kind):
 
 
 class Answers(nn.Module):
-    def __init__(self, answer) -> None:
+    def __init__(self, answer):
         super().__init__()
         self.answer = answer
 
-    def forward(self, x: Tensor):
+    def forward(self, x):
         return self.answer
 
 
@@ -320,7 +321,7 @@ def test_an_answer_without_logits_is_refused_in_a_sentence(answer):
 
 
 class Channels(TenLines):
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int):
         super().__init__()
         self.embed = nn.Conv2d(channels, 24, 8, 8)
 
@@ -342,7 +343,7 @@ def test_what_is_compiled_or_spread_is_recorded_as_the_module_itself(wrapped):
     made.load_state_dict(plain.state_dict())
     trace = vizkit.trace(vizkit.wrap(wrapped(made), size_hw=SIZE_HW), PICTURE, target=3)
     assert (trace.check.layers, trace.check.failure) == ("2 of 2 layers", None)
-    torch.testing.assert_close(trace.attention[1].weights, expected.attention[1].weights)
+    assert_close(trace.attention[1].weights, expected.attention[1].weights)
 
 
 @pytest.mark.parametrize(

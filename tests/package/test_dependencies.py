@@ -124,12 +124,12 @@ def undeclared(needs, brought):
     )
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_every_import_is_declared(imports):
     assert found(imports) == []
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_whatever_is_no_longer_declared_is_missed(imports):
     """Each package in turn: so nothing is declared that nobody needs, but NOT_IMPORTED."""
     brought, needed = promises(), {(*need[:3], "") for need in needs(imports) if need[3] not in BY_HAND}

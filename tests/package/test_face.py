@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.testing import assert_close
 
 import vizkit
 from tests.toys import Stranger
@@ -66,7 +67,7 @@ def test_rollout_is_a_share_of_every_place(trace):
 
 def test_explain_gives_rollout_by_itself(loaded, trace):
     found = vizkit.explain(loaded, PICTURE)
-    torch.testing.assert_close(found.heat, vizkit.rollout(trace))
+    assert_close(found.heat, vizkit.rollout(trace))
     assert (found.method, found.target) == ("rollout", None)
     assert found.words.startswith(METHODS["rollout"].asks)
     assert "Abnar & Zuidema 2020" in found.words

@@ -40,7 +40,7 @@ NAMES = {
 sentences."""
 
 
-def texts_of_python(path: Path) -> Iterator[tuple[int, str]]:
+def texts_of_python(path):
     """Without docstrings but those of commands, which are their help, without types, axes of arrays, and texts without
     a space, which are names."""
     tree, told = ast.parse(path.read_text(encoding="utf-8")), "commands" in path.parts
@@ -56,20 +56,20 @@ def texts_of_python(path: Path) -> Iterator[tuple[int, str]]:
             yield from [(node.lineno, text)] if " " in text and text not in NAMES else []
 
 
-def texts_of_canvas(path: Path) -> Iterator[tuple[int, str]]:
+def texts_of_canvas(path):
     for line, code in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         for _, text in re.findall(r"(['\"`])(.*?)\1", re.sub(r"(^|\s)//.*|/\*.*?\*/", "", code)):
             if " " in text and text not in NAMES:
                 yield line, re.sub(r"\$\{[^}]*\}", "", text)
 
 
-def texts_of_notebook(path: Path) -> Iterator[tuple[int, str]]:
+def texts_of_notebook(path):
     for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"], 1):
         if cell["cell_type"] == "markdown":
             yield number, "".join(cell["source"])
 
 
-def texts_of_guide(path: Path) -> Iterator[tuple[int, str]]:
+def texts_of_guide(path):
     yield from enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
 
 

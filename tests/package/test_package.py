@@ -87,7 +87,7 @@ def test_the_extras_name_what_the_sentences_promise():
         assert packages.get(module, module) in names
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_wheel_has_every_file_that_is_not_python(wheel):
     with zipfile.ZipFile(wheel) as package:
         names = set(package.namelist())
@@ -106,14 +106,14 @@ def test_the_changelog_begins_with_this_version():
     assert first[1] == vizkit.__version__
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_tracing_and_explaining_need_no_streamlit(installed, tmp_path):
     assert "layers" in run(WITHOUT_THE_APP, installed, tmp_path)
     assert (tmp_path / "picture.npz").stat().st_size > 10_000
     assert (tmp_path / "map.png").stat().st_size > 1_000
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_app_runs_from_the_package(installed, tmp_path):
     assert run(THE_APP, installed, tmp_path).strip() == str(installed / "vizkit/served/app.py")
 

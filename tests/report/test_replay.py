@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 import vizkit
@@ -71,7 +72,7 @@ def saved(tmp_path_factory) -> Path:
     return folder / "report"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_pictures_are_the_same_again(saved, tmp_path, capsys):
     assert main(["report", str(saved / "replay.json"), "-o", str(tmp_path / "again")]) == 0
     names = sorted(path.name for path in saved.iterdir())
@@ -83,7 +84,7 @@ def test_the_pictures_are_the_same_again(saved, tmp_path, capsys):
     assert "01_digits_vit_digit_3_explore_layer5_head2.png" in capsys.readouterr().out
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_text_is_in_the_files(saved):
     picture = Image.open(next(saved.glob("01*.png")))
     assert picture.text["Title"] == "Attention of row 5, column 5: layer 5 of 6, head 2 of 4"
@@ -97,16 +98,16 @@ def test_the_text_is_in_the_files(saved):
         assert words in drawing
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_numbers_are_those_of_the_map(saved):
     trace = vizkit.trace(vizkit.load(VIT), samples.picture("digit 3"))
     with np.load(next(saved.glob("01*.npz"))) as file:
         row = trace.attention[4].weights[0, 1, 1 + 4 * 8 + 4]
-        np.testing.assert_allclose(file["places"].ravel(), row[1:].numpy(), rtol=1e-5)
+        assert_allclose(file["places"].ravel(), row[1:].numpy(), rtol=1e-5)
         assert json.loads(file["meta"].item())["image"] == "digit 3"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_page_has_every_view_live_below_its_comment(saved):
     page = (saved / "report.html").read_text(encoding="utf-8")
     assert page.count("<article>") == page.count("type='application/json'") == len(ALL)
@@ -115,7 +116,7 @@ def test_the_page_has_every_view_live_below_its_comment(saved):
     assert all(f"comment {escape(str(shows))}" in page for _, shows in ALL)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_another_model_is_said(saved, tmp_path, capsys, monkeypatch):
     loaded = vizkit.load(VIT)
     with torch.no_grad():
@@ -217,7 +218,7 @@ def test_a_file_says_what_is_in_it():
 CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("shows", "array"),
     [
@@ -250,7 +251,7 @@ def test_a_picture_with_changes_is_made_again_with_them(shows, array):
 def test_changes_of_strangers_give_one_sentence(edit: str):
     item = replace(item_of(VIT, Explore(layer=3, query="cls")), edits=(edit,))
 
-    def make() -> None:
+    def make():
         (inputs,) = inputs_for(Report("hostile", (Entry(item),)), {}, {})
         made(item, inputs)
 
@@ -280,7 +281,7 @@ def made_again(item: Item):
     return made(item, inputs), made(read.entries[0].item, again)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_several_models_are_on_one_picture_and_again_later():
     first, again = made_again(several())
     assert first.png == again.png
@@ -290,7 +291,7 @@ def test_several_models_are_on_one_picture_and_again_later():
     }
     alone = [made(item_of(source, Rollout(depth=2)), inputs_of(source)).numbers for source in (VIT, SWIN)]
     for number, numbers in enumerate(alone, 1):
-        np.testing.assert_array_equal(first.numbers[f"places_{number}"], numbers["places"])
+        assert_array_equal(first.numbers[f"places_{number}"], numbers["places"])
     assert all(other.weights for other in again.item.others)
     (given,) = inputs_for(Report("", (Entry(first.item),)), {}, {})
     assert stem_of(first.item, given) == "digits_vit_digits_swin_digit_3_rollout_depth2"
@@ -307,14 +308,14 @@ def test_a_further_model_that_is_another_one_is_said():
     inputs_for(Report("", (Entry(item),)), {}, {"digits_swin": SWIN})
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_cursor_comes_back():
     first, again = made_again(item_of(VIT, Rollout("patch"), at=(0.95, 0.05)))
     assert first.png == again.png
     elsewhere, _ = made_again(item_of(VIT, Rollout("patch"), at=(0.05, 0.95)))
     assert elsewhere.png != first.png
     corner, _ = made_again(item_of(VIT, Rollout((0, 7))))  # 0.95 of 8 columns is the last one
-    np.testing.assert_array_equal(corner.numbers["places"], first.numbers["places"])
+    assert_array_equal(corner.numbers["places"], first.numbers["places"])
 
 
 def test_a_rollout_of_the_first_version_opens_as_the_view():
@@ -370,7 +371,7 @@ def test_a_view_of_a_stranger_gives_one_sentence(change):
     record = json.loads(Report("", (Entry(item_of(VIT, Rollout())),)).to_json())
     record["items"][0] |= change
 
-    def make() -> None:
+    def make():
         report = opened(json.dumps(record).encode())
         (inputs,) = inputs_for(report, {}, {})
         made(report.entries[0].item, inputs)

@@ -4,10 +4,10 @@ A test that asks one thing of many rows (views × models × options, files × da
 
     @pytest.mark.product("view", "model")  # of each view with each model the first row
     @pytest.mark.product                   # the first row alone
-    @pytest.mark.product(first=0)          # none: it asks of everything together what other tests ask of each part
+    @pytest.mark.rest                      # none: it asks of everything together what other tests ask of each part
 
 The rule is `is_first`: a row runs in `make test` where no earlier row of its test has the same values of the parameters
-that the mark names. Their order decides, never a chance. Tests without the mark always run.
+that the mark names. Their order decides, never a chance. Tests without a mark always run.
 """
 
 from collections import defaultdict
@@ -30,11 +30,11 @@ def split(items: Iterable[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.
 
 def is_first(item: pytest.Item, taken: dict[str, set[str]]) -> bool:
     """Whether `make test` runs this row. `taken`: by test the values that its earlier rows have."""
+    if item.get_closest_marker("rest"):
+        return False
     mark = item.get_closest_marker("product")
     if mark is None:
         return True
-    if mark.kwargs.get("first", 1) == 0:
-        return False
     params = item.callspec.params if hasattr(item, "callspec") else {}
     values = repr([params[name] for name in mark.args])
     rows = taken[item.nodeid.partition("[")[0]]

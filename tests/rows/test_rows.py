@@ -15,7 +15,7 @@ class Row:
         self.callspec = type("", (), {"params": params})
 
     def get_closest_marker(self, name):
-        return self.mark and self.mark.mark
+        return self.mark.mark if self.mark and self.mark.mark.name == name else None
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ class Row:
         (pytest.mark.product("view"), ["ax", "bx"]),
         (pytest.mark.product("model"), ["ax", "ay"]),
         (pytest.mark.product, ["ax"]),
-        (pytest.mark.product(first=0), []),
+        (pytest.mark.rest, []),
     ],
 )
 def test_the_order_of_parameters_says_which_rows_are_first(mark, first):

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.testing import assert_close
 
+from tests.drawn import noisy_picture
 from vizkit.image import Preprocessing, prepare
 from vizkit.training.pictures.augmentation import picture_changes, rand_augment
 from vizkit.training.pictures.batches import drawn_from, fitted, normalised, seed_of
@@ -14,8 +16,8 @@ from vizkit.training.pictures.preview import learned_from
 from vizkit.training.recipe import Recipe
 
 NEEDS = Preprocessing((32, 32), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0)
-PICTURE = np.random.default_rng(1).integers(0, 256, (32, 32, 3), dtype=np.uint8)
-OTHER = np.random.default_rng(2).integers(0, 256, (40, 48, 3), dtype=np.uint8)
+PICTURE = noisy_picture(32, 32, 1)
+OTHER = noisy_picture(40, 48, 2)
 PLAIN = Recipe(flip=0.0)
 
 
@@ -76,4 +78,4 @@ def test_the_generators_of_the_process_are_left_as_they_were():
 def test_normalised_is_what_the_preview_starts_from():
     """The loop normalises the fitted picture; pages prepare it. They are the same numbers."""
     pixels = normalised(torch.from_numpy(fitted(OTHER, NEEDS))[None], NEEDS, torch.device("cpu"))
-    torch.testing.assert_close(pixels[0], torch.from_numpy(prepare(OTHER, NEEDS)[0]))
+    assert_close(pixels[0], torch.from_numpy(prepare(OTHER, NEEDS)[0]))

@@ -101,7 +101,7 @@ def test_damaged_weights_of_the_best_epoch_are_a_sentence(run, monkeypatch, dama
     assert run.status["state"] == "failed"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_half_a_line_and_a_damaged_status_do_not_stop_a_run(run):
     with (run.path / "metrics.jsonl").open("a") as file:
         file.write('{"epoch": 3, "train_lo')
@@ -138,7 +138,7 @@ def test_another_recipe_in_the_folder_is_not_trained(run):
 
 
 # ---- a full disk, too little memory ----------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_full_disk_stops_with_a_sentence_and_the_run_goes_on_later(run, monkeypatch, capsys):
     from vizkit.__main__ import main
 
@@ -156,7 +156,7 @@ def test_a_full_disk_stops_with_a_sentence_and_the_run_goes_on_later(run, monkey
     assert [line["epoch"] for line in run.metrics()] == [1, 2, 3, 4]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may mount a small disk")
 def test_a_disk_that_is_really_full_is_told(run, tmp_path):
     disk = tmp_path / "disk"

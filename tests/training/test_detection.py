@@ -6,6 +6,8 @@ import torch
 from accelerate import Accelerator
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+from torch.testing import assert_close
 
 from vizkit.datasets.scenes import opening
 from vizkit.datasets.scenes.drawing import boxes_of, draw_scene
@@ -51,7 +53,7 @@ def test_boxes_turn_with_their_picture(height, width, flip, quarters, seed):
     rows = np.concatenate([[[3]], shares(np.array([[left, top, right, bottom]], float), (height, width))], 1)
     changed, boxes = turned(picture, rows, flip, quarters)
     expected = shares(boxes_of(np.ascontiguousarray(changed[..., 0]), 1), changed.shape[:2])
-    np.testing.assert_allclose(boxes[:, 1:], expected, atol=1e-12)
+    assert_allclose(boxes[:, 1:], expected, atol=1e-12)
     assert boxes[0, 0] == 3
 
 
@@ -62,7 +64,7 @@ def test_pictures_with_fewer_things_are_filled_up():
     for index, things in enumerate(things_of(rows)):
         scene = draw_scene(index, split="val", size_px=64)
         assert things.labels.tolist() == scene.labels.tolist()
-        np.testing.assert_allclose(things.boxes_cxcywh, shares(scene.boxes_xyxy, (64, 64)), atol=1e-6)
+        assert_allclose(things.boxes_cxcywh, shares(scene.boxes_xyxy, (64, 64)), atol=1e-6)
     assert (rows[:, :, 0] == NOTHING).any()
 
 
@@ -105,9 +107,9 @@ def test_a_group_knows_nothing_of_the_other():
     with torch.no_grad():
         model.queries.weight[6:] += 1
     after = model(pixels).layers[-1].logits
-    torch.testing.assert_close(after[:, :6], before[:, :6])
+    assert_close(after[:, :6], before[:, :6])
     assert not torch.allclose(after[:, 6:], before[:, 6:])
-    torch.testing.assert_close(model.eval()(pixels).logits, after[:, :6])
+    assert_close(model.eval()(pixels).logits, after[:, :6])
 
 
 def test_a_run_learns_saves_tells_its_story_and_opens_again(tmp_path):

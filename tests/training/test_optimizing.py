@@ -15,7 +15,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 class Toy(nn.Module):
     """A stem, twelve blocks, so that the tenth does not stand behind the first, and a head, or two."""
 
-    def __init__(self, heads: int = 1) -> None:
+    def __init__(self, heads: int = 1):
         super().__init__()
         self.stem, self.norm = nn.Linear(2, 2), nn.BatchNorm1d(2)
         self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(2, 2), nn.Dropout(), nn.ReLU()) for _ in range(12))

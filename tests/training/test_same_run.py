@@ -5,9 +5,11 @@ import random
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from PIL import Image
 from timm.data import Mixup
 from timm.data.random_erasing import RandomErasing
+from torch.testing import assert_close
 
 import vizkit
 from tests.launching import on_two_nodes
@@ -89,7 +91,7 @@ def test_parts_and_processes_see_the_batches_of_one(processes, accumulate):
         parts |= shown(recipe, rank, processes)
     assert parts.keys() == whole.keys()
     for key, (pixels, target) in whole.items():
-        torch.testing.assert_close(parts[key][0], pixels)
+        assert_close(parts[key][0], pixels)
         assert torch.equal(parts[key][1], target)
 
 
@@ -122,7 +124,7 @@ def test_erasing_is_that_of_timm_in_its_areas_and_shapes():
     facts = [[boxes(pictures)] for pictures in (theirs, ours)]
     (a,), (b,) = facts
     assert abs(len(a) - len(b)) < 120  # of 750
-    np.testing.assert_allclose(np.quantile(a, (0.1, 0.5, 0.9), axis=0), np.quantile(b, (0.1, 0.5, 0.9), axis=0), atol=6)
+    assert_allclose(np.quantile(a, (0.1, 0.5, 0.9), axis=0), np.quantile(b, (0.1, 0.5, 0.9), axis=0), atol=6)
     noise = torch.cat([picture[picture != 0] for picture in ours])
     assert abs(float(noise.mean())) < 0.01
     assert abs(float(noise.std()) - 1) < 0.01
@@ -149,7 +151,7 @@ def test_shares_are_drawn_as_by_timm(changes):
             theirs.append(float(mix(torch.zeros(2, 3, 24, 32), torch.tensor([0, 1]))[1][0, 0]))
             ours.append(augmentation.mixed(torch.zeros(2, 3, 24, 32), recipe, np.random.default_rng(number))[1])
     quantiles = (0.05, 0.25, 0.5, 0.75, 0.95)
-    np.testing.assert_allclose(np.quantile(theirs, quantiles), np.quantile(ours, quantiles), atol=0.06)
+    assert_allclose(np.quantile(theirs, quantiles), np.quantile(ours, quantiles), atol=0.06)
 
 
 def test_an_odd_batch_is_mixed_too():
@@ -164,7 +166,7 @@ def test_an_odd_batch_is_mixed_too():
 
 
 # ---- whole runs ------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("workers", [1, 2])
 def test_workers_change_nothing_to_the_bit(alone, tmp_path, workers):
     run = RunFolder(tmp_path / "run")
@@ -176,7 +178,7 @@ def test_workers_change_nothing_to_the_bit(alone, tmp_path, workers):
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_stopped_between_it_goes_on_to_the_bit(alone, tmp_path, monkeypatch):
     run, steps = RunFolder(tmp_path / "run"), iter(range(9))
     run.create(EVERYTHING)
@@ -198,7 +200,7 @@ def test_stopped_between_it_goes_on_to_the_bit(alone, tmp_path, monkeypatch):
     assert curve(run) == curve(alone)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(
     "changes", [{"clip_norm": 0.5}, {"optimizer": "muon", "ema": 0.9, "weight_decay": 0.1}], ids=str
 )

@@ -106,7 +106,7 @@ def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in (run.path / "card.md").read_text()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_run_on_texts_in_two_parts_equals_a_run_in_one(tmp_path, monkeypatch):
     recipe = tiny("masked_lm")
     whole, run = followed(tmp_path / "whole", recipe), RunFolder(tmp_path / "run")
@@ -170,7 +170,7 @@ def test_attention_rewrites_dates_it_has_never_seen(name):
     assert judged(name, open_pairs("dates", "test", count=300, seed=77)).accuracy >= 0.95
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("name", ["dates_gpt", "dates_lstm"])
 def test_all_answers_right_is_exactly_what_greedy_writing_gets_right(name):
     """Of models that get many dates right and some wrong."""

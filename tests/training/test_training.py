@@ -154,7 +154,7 @@ def test_the_loop_learns(tmp_path):
     assert lines[-1]["val_accuracy"] > 0.4
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_one_process_trains_in_one_precision_after_another(finished, tmp_path):
     halves = followed(tmp_path / "halves", QUICK.but({"precision": "bf16"}))
     assert halves.status["state"] == "done"
@@ -241,7 +241,7 @@ def test_every_aid_runs(tmp_path, changes):
     assert np.isfinite(run.metrics()[0]["train_loss"])
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("changes", "word"),
     [
@@ -270,7 +270,7 @@ FIELDS += ["--model-args", json.dumps(TINY_VIT), "--quiet", "--device", "cpu"]
 SAME = ("train_loss", "val_loss", "val_accuracy", "rate")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     fields = [*FIELDS, "--epochs", "14", "--drop-path", "0.2", "--turn-deg", "9"]
@@ -290,7 +290,7 @@ def test_killed_twice_and_resumed_the_curve_is_the_same(tmp_path):
     assert RunFolder(killed).read("result.json") == pytest.approx(RunFolder(whole).read("result.json"), rel=1e-6)
 
 
-@pytest.mark.product(first=0)  # of two in one process: test_same_run.py
+@pytest.mark.rest  # of two in one process: test_same_run.py
 def test_two_nodes_train_the_model_of_one_process(finished, tmp_path):
     output = tmp_path / "two"
     nodes = launched_on_two_nodes(["train", *FIELDS, "--epochs", "2", "-o", output], ENVIRONMENT)

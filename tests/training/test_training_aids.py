@@ -8,6 +8,7 @@ import safetensors.torch
 import torch
 import torch.nn.functional as F
 from accelerate import Accelerator
+from torch.testing import assert_close
 
 from vizkit.training import architectures, loop
 from vizkit.training.evaluating import evaluate
@@ -117,7 +118,7 @@ def test_only_an_epoch_better_than_all_before_is_kept(tmp_path, monkeypatch, acc
     assert equal(weights[3], weights[best])  # and is what the test judges
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_erasing_puts_noise_into_a_rectangle_of_each_training_picture(tmp_path, shown):
     _, plain, judged = shown(tmp_path / "plain", ONE_STEP)
     _, erased, judged_too = shown(tmp_path / "erased", ONE_STEP.but({"erasing": 1.0}))
@@ -130,7 +131,7 @@ def test_erasing_puts_noise_into_a_rectangle_of_each_training_picture(tmp_path, 
         assert after[:, changed].std() > 0.5
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_mixup_shows_two_pictures_at_once_and_asks_for_both_labels(tmp_path, shown):
     recipe = ONE_STEP.but({"mixup": 1.0, "smoothing": 0.1, "seed": 3})
     _, plain, judged = shown(tmp_path / "plain", recipe.but({"mixup": 0.0}))
@@ -156,7 +157,7 @@ def test_mixup_shows_two_pictures_at_once_and_asks_for_both_labels(tmp_path, sho
     assert run.metrics()[0]["train_loss"] == pytest.approx(float(loss), rel=1e-5)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_clipping_bounds_the_length_of_a_step(tmp_path):
     free = norm(step(followed(tmp_path / "free", SGD)))
     clipped = norm(step(followed(tmp_path / "clipped", SGD.but({"clip_norm": 0.01}))))
@@ -176,5 +177,5 @@ def test_weight_decay_shrinks_matrices_and_spares_the_rest(tmp_path):
     spared = {name for name in before if before[name].ndim < 2} | {"pos_embed", "cls_token"}
     for name, change in plain.items():
         expected = torch.zeros(()) if name in spared else -0.01 * 0.5 * before[name]
-        torch.testing.assert_close(decayed[name] - change, expected.expand_as(change), rtol=0, atol=1e-6)
+        assert_close(decayed[name] - change, expected.expand_as(change), rtol=0, atol=1e-6)
     assert float(before["blocks.0.attn.qkv.weight"].abs().max()) > 0.01  # so that there is something to shrink

@@ -5,6 +5,7 @@ import random
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 from torch.utils.data import Dataset
 
 from vizkit.datasets.opening import open_set
@@ -185,8 +186,8 @@ def test_pixels_by_hand():
     found = normalised(pictures, NEEDS, torch.device("cpu"))
     assert found.shape == (2, 3, 1, 2)
     expected = [[[1.5, -0.5]], [[-2, 2]], [[(0.2 - 0.75) / 0.125, (0.4 - 0.75) / 0.125]]]
-    torch.testing.assert_close(found[0], torch.tensor(expected))
-    torch.testing.assert_close(found[1], torch.tensor([[[-0.5, 1.5]], [[-2.0, 2.0]], [[-6.0, 2.0]]]))
+    assert_close(found[0], torch.tensor(expected))
+    assert_close(found[1], torch.tensor([[[-0.5, 1.5]], [[-2.0, 2.0]], [[-6.0, 2.0]]]))
 
 
 def test_pixels_come_to_the_device_that_is_asked_for():

@@ -9,14 +9,15 @@ import torch
 from PIL import Image
 from safetensors.torch import save_file
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.training.test_training import followed
 from vizkit.datasets.opening import open_set
 from vizkit.evaluation import paired
 from vizkit.image import Preprocessing, prepare_all
 from vizkit.training import tuning
 from vizkit.training.architectures import build
-from vizkit.training.loop import train
 from vizkit.training.optimizing import choose_trainable
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
@@ -24,13 +25,6 @@ from vizkit.training.runs.folder import RunFolder
 
 OTHERS = ("ant", "bee", "wasp")
 QUICK = {"epochs": 1, "batch": 32, "flip": 0.0, "warmup_epochs": 0.0}
-
-
-def followed(path, recipe):
-    run = RunFolder(path)
-    run.create(recipe)
-    train(run, recipe, device="cpu")
-    return run
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +60,7 @@ def test_before_the_first_step_the_body_is_that_of_the_opened_model_to_the_bit(n
         if rows is None:
             assert labels == OTHERS or not torch.equal(answers, own.model(pixels))
         else:
-            torch.testing.assert_close(answers, own.model(pixels)[:, rows])
+            assert_close(answers, own.model(pixels)[:, rows])
         assert all(parameter.requires_grad for parameter in begun.parameters())
 
 
@@ -145,7 +139,7 @@ def test_of_a_linear_probe_nothing_but_the_head_changes(name, turned, tmp_path):
     assert f"trained on from bundled:{name}, its head alone on" in (run.path / "card.md").read_text()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_fine_tuning_beats_chance_and_learning_from_scratch_in_as_many_steps(turned, tmp_path):
     fine = tuning.TUNING[tuning.TUNE][1].but({**QUICK, "epochs": 2, "batch": 16, "data": turned})
     from_scratch = fine.but({"model": "digits_vit", "lr": 1e-3})

@@ -118,7 +118,7 @@ def test_a_click_on_a_thumbnail_makes_the_image_the_sidebars():
 
 
 # ---- models ----------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_model_of_features_answers_with_likeness_and_one_that_is_missing_says_so():
     test = side_by_side(models=[FEATURES, "bundled:nothing", VIT], image="digit 3")
     assert not test.exception
@@ -137,7 +137,7 @@ def test_the_whole_image_in_place_of_the_crop():
     assert rows_of(test)["flower"][0]["box"] == pytest.approx([0, 0, 1, 1], abs=0.02)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("view", ["Cost", "Robustness"])
 def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: pytest.MonkeyPatch):
     from vizkit.models.probes import shape
@@ -195,7 +195,7 @@ def test_the_strength_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     assert test.query_params["robust_level"] == "7"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_cost_is_measured_beside_the_page():
     test = at_rest(opened("compare", models=[VIT, CNN], image="digit 3", compare_view="Cost", cost_batch="2"))
     assert not test.exception

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from PIL import Image
 
 from tests.ui.conftest import at_rest, canvases, fine, forged, opened, sent_to, texts
@@ -44,7 +45,7 @@ def shown(view, model=VIT, **query):
     return at_rest(opened("data_set", models=model, **{"data_set_view": view, "data_set": "digits", **query}))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("model", [VIT, SWIN, CNN])
 def test_a_lasso_brings_pictures_that_open_on_another_page_and_the_link_brings_them_again(model):
     test = shown("Map", model)
@@ -73,7 +74,7 @@ def test_what_no_lasso_sends_changes_nothing(told):
     assert not test.exception
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("model", [SWIN, CNN])
 def test_every_view_is_drawn_with_other_models(view, model):
@@ -83,7 +84,7 @@ def test_every_view_is_drawn_with_other_models(view, model):
     assert [*canvases(test)]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_is_decided_goes_into_a_table_and_into_no_file():
     test = shown("Suspects", data_set=WITH_FAULTS)
     fine(test)
@@ -96,7 +97,7 @@ def test_what_is_decided_goes_into_a_table_and_into_no_file():
     assert "wrong labels" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_decisions_are_in_the_table():
     from vizkit.views.data_set.suspects import Suspects, decisions, suspects
 
@@ -160,7 +161,7 @@ def test_a_link_of_a_folder_that_is_not_offered_says_so_and_opens_nothing(folder
 def test_planted_wrong_labels_are_no_errors_of_the_model():
     loaded, whole = load(VIT, device="cpu"), open_set("digits", "test", images=48)
     clean, found = record(loaded, whole), record(loaded, planted(whole, labels=0.25, copies=0))
-    np.testing.assert_array_equal(found.right, clean.right)  # as if nobody had changed a label
+    assert_array_equal(found.right, clean.right)  # as if nobody had changed a label
     wrong = [row for row, fault in enumerate(found.faults) if fault.label is not None]
     assert len(wrong) == 12
     assert (found.answer != found.truth).sum() >= 11  # by their labels they would be errors

@@ -129,7 +129,7 @@ def test_other_sets_have_the_same_shares():
     ]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.skipif(not SHIPPED, reason="no runs are shipped")
 def test_the_shipped_runs_follow_the_plan():
     for run in SHIPPED:
@@ -268,7 +268,7 @@ def acting(monkeypatch, tmp_path):
     return series
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_without_runs_they_are_offered_and_trained(acting, runs_home):
     test = view()
     assert not test.exception
@@ -292,7 +292,7 @@ def test_without_runs_they_are_offered_and_trained(acting, runs_home):
     assert "CNN 0.08 M" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_stop_and_go_on_in_another_session(acting, runs_home):
     acting.jobs.command = pretending("long").command
     test = view()
@@ -338,7 +338,7 @@ def test_what_is_in_the_way_is_said(acting, runs_home):
     assert not acting.waiting
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path, runs_home):
     trained(tmp_path / "shipped")
     trained(runs_home / "data_size", seed=1, plus=0.02)
@@ -358,7 +358,7 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     assert not test.exception
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_other_sets_are_planned_or_refused(acting, tmp_path, monkeypatch):
     trained(tmp_path / "shipped")
     test = view("bundled:insects_swin")
@@ -385,7 +385,7 @@ def toy(folder, seed=0, data=DATA, images=IMAGES):
     return {cnn: begin.but({"model": "small_cnn"}), name_of("DeiT hard, all", 24, seed): begin.but(taught)}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_command_trains_what_is_missing_and_prints_the_table(tmp_path, monkeypatch, capsys):
     from vizkit.training import loop
 

@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from tests.conftest import random_model
@@ -59,10 +60,10 @@ def test_the_heads_are_those_of_timms_own_training_mode(deit, pixels):
     other = copy.deepcopy(deit.model)
     other.set_distilled_training(True)
     cls, dist = other.train()(pixels)  # no dropout in it: only the flag differs
-    torch.testing.assert_close(found.cls, cls)
-    torch.testing.assert_close(found.dist, dist)
+    assert_close(found.cls, cls)
+    assert_close(found.dist, dist)
     assert float((cls - dist).abs().max()) > 0.1
-    torch.testing.assert_close(found.averaged, deit.model(pixels))
+    assert_close(found.averaged, deit.model(pixels))
     assert not deit.model.training  # nothing was switched on the shared model
     assert not deit.model.distilled_training
 
@@ -71,7 +72,7 @@ def test_pit_has_both_tokens_too():
     loaded = random_model("pit_ti_distilled_224")
     pixels = torch.randn(1, 3, 224, 224, generator=torch.Generator().manual_seed(2))
     assert has_two_tokens(loaded.model)
-    torch.testing.assert_close(two_heads(loaded, pixels).averaged, loaded.model(pixels))
+    assert_close(two_heads(loaded, pixels).averaged, loaded.model(pixels))
     assert torch.equal(learned_tokens(loaded), loaded.model.cls_token[0])
 
 

@@ -122,7 +122,7 @@ def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_on
     assert re.search(r"ViT alone is right on \d+ images, Gradual alone on \d+: p [=<] ", texts(both))
 
 
-@pytest.mark.product(first=1)
+@pytest.mark.product
 @pytest.mark.parametrize(
     ("query", "page", "said"),
     [
@@ -179,7 +179,7 @@ def test_the_form_begins_with_the_data_of_a_run(home):
     assert test.selectbox(key="eval_data").value == "insects:easy"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_models_that_are_done_are_shown_while_others_are_at_work():
     sound(evaluating(THREE[1:]).button(key="eval_start").click().run())
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
@@ -189,7 +189,7 @@ def test_models_that_are_done_are_shown_while_others_are_at_work():
     assert "1 of 2 models so far" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_was_evaluated_is_there_at_once():
     sound(evaluating(THREE[2:]).button(key="eval_start").click().run())
     again = sound(evaluating(THREE[2:]))
@@ -201,7 +201,7 @@ def test_what_was_evaluated_is_there_at_once():
     assert "eval_start" in [button.key for button in evaluating(THREE[2:], eval_images="59").button]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
     path = home / "цифры ارقام & <b>"
     for name in ("0", "1", "жук سوسک"):
@@ -342,7 +342,7 @@ def test_progress_in_words():
 
 
 # ---- detectors -------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_detectors_from_the_button_to_their_scenes():
     test = sound(opened("detection", detection_view="Many scenes", eval_scenes_data="scenes", eval_scenes_images="6"))
     assert "6 scenes" in texts(test)
@@ -356,7 +356,7 @@ def test_detectors_from_the_button_to_their_scenes():
     assert "have the mistake “missed”" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_model_of_texts_is_measured_anew_by_a_click():
     test = sound(opened("sequences", sequences_view="Memory", memory_task="answer unseen texts", eval_sequence="RNN"))
     assert "RNN answers 21 of 2,000 texts wholly right" in texts(test)
@@ -372,7 +372,7 @@ def test_a_model_of_texts_is_measured_anew_by_a_click():
     assert "answers 21 of 2,000 texts wholly right" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_detector_s_work_says_how_far_it_is_and_stops_when_told(tmp_path, monkeypatch):
     from vizkit.evaluation.scenes import judging
 

@@ -155,7 +155,7 @@ def picture(suffix: int) -> bytes:
     return file.getvalue()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_names_of_uploaded_files_and_class_folders_are_text():
     test = visited("explore", [VIT])
     test.file_uploader(key="uploads").upload(f"{NAME}.png", picture(1), "image/png").run()
@@ -181,7 +181,7 @@ def test_names_of_uploaded_files_and_class_folders_are_text():
         assert unescaped(test) == []
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_typed_classes_are_text_on_every_page_beside_an_embedding(tmp_path, monkeypatch):
     real = vizkit.models.load
 

@@ -25,7 +25,7 @@ def png(width: int = 64, height: int = 48) -> bytes:
     return buffer.getvalue()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_every_page_is_listed_guarded_and_opens(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
     listed = {stem for pages in shell.PAGES.values() for stem, *_ in pages}
@@ -135,7 +135,7 @@ def test_the_picture_of_a_page_is_not_digested_again_for_each_map(monkeypatch: p
     assert not any(rgb is whole for rgb in digested)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_fewer_layers_and_heads_fall_back():
     test = opened(models="random:deit_tiny_distilled_patch16_224", layer="11", head="3", query="dist")
     assert test.slider(key="layer").value == 11
@@ -178,7 +178,7 @@ def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest
     assert psutil.Process().memory_info().rss < before + 300 * 2**20
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytest.MonkeyPatch):
     import vizkit.models
     from vizkit.models import OfflineError
@@ -306,7 +306,7 @@ def test_removing_positions_makes_shuffling_invisible():
     assert "without positions on none of 5 digits" in texts(at_rest(test))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_has_no_classes_is_shuffled_too():
     test = opened("positions", models="random:vit_tiny_patch16_224", image="digit 3", positions_view="Shuffle")
     assert not test.exception
@@ -339,7 +339,7 @@ def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
     assert test.session_state["models"] == mine
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_checkpoint_without_a_name_is_given_the_one_that_it_fits():
     import timm
     from safetensors.torch import save

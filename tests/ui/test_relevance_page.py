@@ -72,7 +72,7 @@ def names(data: dict, *, empty: bool = False) -> list[str]:
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
     test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
     assert not test.exception
@@ -113,7 +113,7 @@ def test_the_map_is_that_of_the_chosen_class():
     assert "it predicts" not in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_class_activation_maps_at_another_layer():
     test = opened("relevance", models=CNN, image="digit 3", cam_layer="stage 1 · 16 × 16 cells")
     assert not test.exception
@@ -152,7 +152,7 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
     assert "both classes are “mayfly nymph”" in test.info[0].value
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
     assert not test.exception
@@ -161,7 +161,7 @@ def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
     assert large(test)["name"] == "ViT · insects: Generic relevance"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.scoring.GRADIENT_BYTES", 1)
     test = opened("relevance", models=VIT, image="digit 3")
@@ -170,7 +170,7 @@ def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPa
     assert "Rollout" in names(small(test))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_model_without_classes_is_asked_about_its_embedding():
     test = opened("relevance", models=FEATURES, image="digit 3")
     assert "for the direction of this image's own embedding: which patches make it what it is" in texts(test)
@@ -179,7 +179,7 @@ def test_a_model_without_classes_is_asked_about_its_embedding():
     assert "None of your models" not in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_feature_is_chosen_as_a_class_is():
     test = opened("relevance", models=FEATURES, image="digit 3", class_a="feature 7")
     assert not test.exception
@@ -191,7 +191,7 @@ def test_a_feature_is_chosen_as_a_class_is():
     assert not test.exception  # which knows the likeness alone
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("linked", "said"), [("class 7", "for 7"), ("7", "for 7"), ("99", "Class 99 does not exist")])
 def test_a_link_names_a_class_as_commands_do(linked, said):
     test = opened("relevance", models=VIT, image="digit 3", class_a=linked)
@@ -199,7 +199,7 @@ def test_a_link_names_a_class_as_commands_do(linked, said):
     assert said in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_large_map_is_about_the_class_until_another_is_clicked():
     test = opened("relevance", models=VIT, image="digit 3")
     assert large(test)["name"] == "Generic relevance"
@@ -209,7 +209,7 @@ def test_the_large_map_is_about_the_class_until_another_is_clicked():
     assert (large(test)["name"], large(test)["scale"]["unit"]) == ("Rollout", "%")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_click_makes_the_map_of_any_model_large():
     """The link says which; the map that is large is the first that is saved."""
     test = opened(
@@ -223,7 +223,7 @@ def test_a_click_makes_the_map_of_any_model_large():
     assert large(test)["name"] == "ViT · digits: Generic relevance"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_most_faithful_stands_first():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph")
     until_done(test, "relevance_later3")
@@ -237,7 +237,7 @@ def test_the_most_faithful_stands_first():
     assert re.search(r"know best which places the model needs: .* against a random order", texts(test))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_one_scale_for_all_maps_without_a_sign_in_all_models():
     test = opened("relevance", models=[VIT, SWIN], image="digit 3")
     scales = [tile["scale"] for index in (0, 1) for tile in by_name(test, index).values()]
@@ -249,7 +249,7 @@ def test_one_scale_for_all_maps_without_a_sign_in_all_models():
     assert (tile["scale"]["low"], tile["scale"]["top"]) == (0, pytest.approx(tile["high"]))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_slow_maps_are_computed_when_asked():
     test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
     until_done(test, "relevance_later3")
@@ -275,7 +275,7 @@ def said(test: AppTest) -> str:
     return stage["book"]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     test = raced(opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust"), INSECTS_VIT)
     assert not test.exception
@@ -300,7 +300,7 @@ def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
     assert "drawn: a mayfly nymph, decided by its tails and gills" in said(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
     test = opened(
         "relevance",
@@ -316,7 +316,7 @@ def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
     assert (data["share"][data["at"]], data["back"], data["lit"]) == (0.5, True, "grad_cam")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", class_a="backswimmer")
     test = raced(test, INSECTS_VIT)
@@ -343,7 +343,7 @@ def test_a_figure_in_words_has_its_difference_to_chance():
     assert in_words(None, "deletion") == ""
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_many_images_keep_what_was_scored():
     """Whatever picture is shown: they depend on the model alone."""
     of = attempt(VIT, inputs.sample("digit 3"))

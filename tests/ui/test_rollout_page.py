@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts, until_done
@@ -31,7 +32,7 @@ def test_the_class_row_of_several_models_stands_side_by_side():
     for index, (source, key) in enumerate(((VIT, "rollout0"), (SWIN, "rollout1"))):
         found, data = rollout_masses(traced(source, "digit 3")), sent(test, key)
         expected = np.concatenate([[found.special[name] for name in data["key_special"]], found.grid.flatten()])
-        np.testing.assert_allclose(row_in(data), expected, atol=1e-4 * expected.max(), err_msg=str(index))
+        assert_allclose(row_in(data), expected, atol=1e-4 * expected.max(), err_msg=str(index))
         assert dict(data["classes"])["on the image"] == pytest.approx(float(found.grid.sum()))
         assert sum(share for _, share in data["classes"]) == pytest.approx(1, abs=1e-5)
     assert not test.info
@@ -47,7 +48,7 @@ def test_a_click_asks_for_that_patch():
     cell = int(0.1 * rows), int(0.9 * columns)
     assert f"what reaches the patch at row {cell[0] + 1}, column {cell[1] + 1}" in texts(test)
     expected = rollout_masses(traced(VIT, "digit 3"), cell).grid.flatten().numpy()
-    np.testing.assert_allclose(row_in(data)[len(data["key_special"]) :], expected, atol=1e-4 * expected.max())
+    assert_allclose(row_in(data)[len(data["key_special"]) :], expected, atol=1e-4 * expected.max())
     asked = np.frombuffer(base64.b64decode(data["query_ids"]), "<i4")
     assert asked.tolist() == [len(data["query_special"]) + cell[0] * columns + cell[1]]
 
@@ -71,7 +72,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     assert "layers 2 to 4 of 6" in texts(test)
     grown = rollout_by_layer(trace, "cls", "max", 0.5, 1, 0.25)
     shown = row_in(sent(test, "rollout0"))[1:]
-    np.testing.assert_allclose(shown, grown[2].grid.flatten(), atol=1e-4 * shown.max())
+    assert_allclose(shown, grown[2].grid.flatten(), atol=1e-4 * shown.max())
     growth = sent_to(test, "vizkit_tiles")[0]
     assert [tile["name"] for tile in growth["maps"]] == [f"layer {number}" for number in range(2, 7)]
     assert growth["chosen"] == 2
@@ -82,7 +83,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     assert "for 3, blurring the brightest 9 % " in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_map_that_opens_is_checked_by_the_answer_without_its_brightest_places():
     test = opened("rollout", models="bundled:photographs_vit", image="cat")
     until_done(test, "rollout0_bundled:photographs_vit_later6")
@@ -115,7 +116,7 @@ def test_the_full_matrix_only_when_asked():
     data = sent(test, "rollout0")
     expected = rollout_matrix(traced(VIT, "digit 3"))
     assert data["queries"] == len(expected)  # hovering shows any row now
-    np.testing.assert_allclose(row_in(data, 7), expected[7], atol=1e-4 * float(expected.max()))
+    assert_allclose(row_in(data, 7), expected[7], atol=1e-4 * float(expected.max()))
     assert f"{len(expected)} queries down" in texts(test)
 
 
@@ -124,14 +125,14 @@ def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch
     test = opened("rollout", models=VIT, image="digit 5")
     assert not test.exception
     expected = rollout_masses(traced(VIT, "digit 5")).grid.flatten().numpy()
-    np.testing.assert_allclose(row_in(sent(test, "rollout0"))[1:], expected, atol=1e-4 * expected.max())
+    assert_allclose(row_in(sent(test, "rollout0"))[1:], expected, atol=1e-4 * expected.max())
     test.segmented_control(key="rollout_fusion").set_value("max").run()
     assert [info.value for info in test.info] == [
         "Only the mean over heads was recorded, so there is no maximum or minimum of them."
     ]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_doublings_or_linear():
     test = opened("rollout", models=SWIN, image="digit 3")
     assert sent(test, "rollout0")["scale"]["kind"] == "doublings"

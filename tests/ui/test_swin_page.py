@@ -39,7 +39,7 @@ def test_a_broken_link_opens_the_defaults(step: str):
     assert told(test)["step"] == 1
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_stepping_and_clicking_run_no_model(monkeypatch: pytest.MonkeyPatch):
     test = opened("swin", models=DIGITS_SWIN, image="digit 5", swin_view="Shift")
     fine(test)

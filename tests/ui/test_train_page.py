@@ -141,7 +141,7 @@ def test_a_named_recipe_is_what_starts():
         assert f"train --recipe {name} --data insects --model {recipe.model} -o runs/" in test.code[0].value
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_refused_value_says_so_and_loses_nothing():
     test = form()
     choose(test, field_epochs=7, field_lr=-1.0)
@@ -159,7 +159,7 @@ def test_a_refused_value_says_so_and_loses_nothing():
     assert "depth" in test.code[0].value
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_bad_folder_is_one_sentence_and_a_good_one_starts(tmp_path, monkeypatch):
     test = form()
     choose(test, train_data="a folder on this machine")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from streamlit.testing.v1 import AppTest
 
 import vizkit
@@ -235,7 +236,7 @@ def test_the_recipe_of_architecture_for_a_map_over_patches():
     given = {"of": of, "values": values, "sentence": ""}
     block = eval(code, {"Map": Map, "places_for_browser": places_for_browser, **given})
     assert block.rows.key_grid == of.layers[0].query.grid == (8, 8)
-    np.testing.assert_array_equal(block.rows.values, values.reshape(1, -1))
+    assert_array_equal(block.rows.values, values.reshape(1, -1))
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------

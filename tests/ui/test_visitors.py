@@ -240,7 +240,7 @@ def upload(name, content):
     return UploadedFile(UploadedFileRec("1", name, "application/zip", content), FileURLs())
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_checkpoint_leaves_the_disk_with_its_session(home):
     test = visited("explore")
     test.file_uploader(key="checkpoint").upload("mine.safetensors", checkpoint_bytes(3), "x/y").run()
@@ -383,7 +383,7 @@ def test_weights_are_larger_than_pictures_where_only_their_owner_uploads(monkeyp
 
 
 # ---- keys ------------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_two_checkpoints_whose_digests_begin_alike_stay_two_models(monkeypatch):
     """Two files with the same six first digits are found in seconds; every session shares what is kept by name."""
     alike = iter(["ab" * 31 + "01", "ab" * 31 + "02"])

@@ -5,6 +5,7 @@ from base64 import b64decode
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.views.contract import subject
@@ -60,7 +61,7 @@ def test_alpha_moves_the_answers_and_the_maps_as_a_whole_pass_would():
         for label, value in zip(bars.bars.names, values, strict=True):
             assert value == pytest.approx(float(expected[int(label)]), abs=1e-4)
     fine, coarse, merged, attention = (tile.values for tile in tiles.maps)
-    np.testing.assert_allclose(merged, 0.9 * fine + 0.1 * coarse, atol=1e-4)
+    assert_allclose(merged, 0.9 * fine + 0.1 * coarse, atol=1e-4)
     assert attention.sum() == pytest.approx(1, abs=1e-3)
     assert tiles.maps[0].scale == tiles.maps[2].scale  # one scale for all scores
 
@@ -147,7 +148,7 @@ def test_contrast_by_hand():
 
 
 # ---- words inside of patches -----------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     of = subject("tnt_s_patch16_224")
     of.point = (0.4, 0.3)
@@ -158,7 +159,7 @@ def test_the_words_of_the_clicked_patch_are_the_recorded_ones():
     patch = int(y * 14) * 14 + int(x * 14)
     (grid,) = blocks[Grid]
     drawn = np.stack([tile.values.ravel() for tile, _ in grid.cells])
-    np.testing.assert_allclose(drawn, inner.weights[patch].mean(0).numpy(), atol=1e-6)
+    assert_allclose(drawn, inner.weights[patch].mean(0).numpy(), atol=1e-6)
     assert all(of_patch.rgb.shape == (16, 16, 3) and of_patch.box_xyxy == (0, 0, 16, 16) for _, of_patch in grid.cells)
     assert blocks[Said][1].text.startswith("The weights are random, nothing was learned: ")
 
@@ -172,7 +173,7 @@ def test_a_vit_has_the_attention_that_every_patch_receives_in_every_block():
     for box, layer in zip(boxes[1:], of.layers, strict=True):
         drawn = np.frombuffer(b64decode(box["values"]), "<f4")
         expected = layer.weights[0].mean((0, 1))[1:]  # of all heads and queries, without the class token
-        np.testing.assert_allclose(drawn, expected.numpy(), atol=1e-6)
+        assert_allclose(drawn, expected.numpy(), atol=1e-6)
         assert box["scale"]["kind"] == "doublings"
     assert canvas.data["answers"][0]["name"] == "3"
     assert [answer["right"] for answer in canvas.data["answers"]] == [True, False, False]
@@ -184,7 +185,7 @@ def test_a_cnn_has_the_strength_of_its_places_and_a_swin_its_windows():
     values = np.frombuffer(b64decode(cnn[-1]["values"]), "<f4")
     last = of[0].seen.features[-1]
     strength = last.values.norm(dim=1)
-    np.testing.assert_allclose(values, (strength / strength.median()).numpy(), rtol=1e-3)
+    assert_allclose(values, (strength / strength.median()).numpy(), rtol=1e-3)
     assert len({(box["scale"]["low"], box["scale"]["top"]) for box in cnn if "rows" in box}) == 1
     assert [box["words"] for box in swin if box["title"] != "patches"] == [
         "6 × 6, windows",
@@ -240,7 +241,7 @@ def test_products_of_a_cell_sum_to_its_score(name, biased):
     assert (data["bias"] is not None) == biased
     scores = scores + np.frombuffer(b64decode(data["bias"]), "<f4").reshape(scores.shape) if biased else scores
     saved = next(each.arrays()["scores"] for each in found[Numbers] if "scores" in each.arrays())
-    np.testing.assert_allclose(scores, saved, atol=1e-3)
+    assert_allclose(scores, saved, atol=1e-3)
     assert (len(data["queries"]), len(data["keys"])) == scores.shape
 
 

@@ -7,7 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
 from tests.views.contract import texts
@@ -163,11 +165,9 @@ def test_the_file_has_every_answer_and_no_formula(insects):
 # ---- maps ------------------------------------------------------------------------------------------------------------
 def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
     fine, coarse = torch.tensor([[1.0, 3.0], [0.0, 0.0]]), torch.tensor([[8.0]])
-    torch.testing.assert_close(times_equal(fine), fine)
-    torch.testing.assert_close(times_equal(5 * fine), fine)
-    torch.testing.assert_close(
-        average([times_equal(fine), times_equal(coarse)]), torch.tensor([[1.0, 2.0], [0.5, 0.5]])
-    )
+    assert_close(times_equal(fine), fine)
+    assert_close(times_equal(5 * fine), fine)
+    assert_close(average([times_equal(fine), times_equal(coarse)]), torch.tensor([[1.0, 2.0], [0.5, 0.5]]))
     assert strongest(fine) == 0.75
     assert strongest(-fine) == 0
 
@@ -175,7 +175,7 @@ def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
 def test_one_scale_counts_doublings_whatever_the_maps():
     times = torch.tensor([[0.25, 1.0], [2.0, 32.0]])
     plain, signed = (scale_of([Found(times, any_signed, None)]) for any_signed in (False, True))
-    np.testing.assert_allclose(plain.positions(times.numpy()), [[0, 2 / 7], [3 / 7, 1]])
+    assert_allclose(plain.positions(times.numpy()), [[0, 2 / 7], [3 / 7, 1]])
     assert signed.positions(np.array([-32.0, 0.0, 32.0])).tolist() == [0, 0.5, 1]
 
 
@@ -192,7 +192,7 @@ def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
     (grid,) = of_kind(SideBySide().show(insects[::2]), Grid)
     *maps, means = [[tile.places for tile, _ in row] for row in grid.maps]
     for mean, every in zip(means, zip(*maps, strict=True), strict=True):
-        np.testing.assert_allclose(mean, np.mean(every, axis=0), rtol=1e-5)
+        assert_allclose(mean, np.mean(every, axis=0), rtol=1e-5)
     assert grid.rows[-1].name == "Average over 3 images"
     assert len(grid.values) == grid.pictured == 3, "a click on the average is of no image"
     (later,) = of_kind(SideBySide(over=MANY).show(insects[::2]), Later)
@@ -220,7 +220,7 @@ def test_maps_of_two_runs_are_compared_where_there_are_folders(insects):
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
     (later,) = of_kind(cost.Cost(batch=2).show(insects[:2]), Later)
     for job in later.jobs:  # as a page does
@@ -263,7 +263,7 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
     assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_is_large_is_measured_when_it_is_asked_for():
     deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
     (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
@@ -292,7 +292,7 @@ def test_curves_are_the_models_answers_to_the_changed_picture(insects):
     for kind, draw in (("rotation", 0), ("noise", 0), ("noise", 1), ("shuffle", 1)):
         changed = perturbed(of.rgb, kind, PERTURBATIONS[kind].strengths[4], draw)
         expected = vizkit.trace(of.loaded, changed).logits
-        torch.testing.assert_close(found[kind][draw, 4], expected, rtol=1e-4, atol=1e-4)
+        assert_close(found[kind][draw, 4], expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_curve_is_seen_as_soon_as_its_change_is_through(insects):
@@ -307,7 +307,7 @@ def test_a_curve_is_seen_as_soon_as_its_change_is_through(insects):
     assert not any(map(any, there.values()))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_mean_and_range_of_several_draws(insects):
     blocks = flat(Robustness(draws=5, level=2).show(insects[2:]))
     (canvas,) = of_kind(blocks, Canvas)
@@ -342,7 +342,8 @@ def test_an_image_without_cells_and_a_model_of_values_are_refused(insects):
 
 
 def test_features_withstand_as_far_as_they_stay_alike():
-    blocks = settled(Robustness(draws=1).show([subject(FEATURES)]))
+    tiny = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    blocks = settled(Robustness(draws=1).show([Subject(lambda: tiny, samples.picture("flower"))]))
     assert "the likeness of the changed images to the image itself" in of_kind(blocks, Said)[0].text
     rows = [[*row.values()] for row in of_kind(blocks, Table)[0].rows]
     assert ["Unchanged", "1.000"] in rows

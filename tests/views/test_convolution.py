@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from streamlit.testing.v1 import AppTest
+from torch.testing import assert_close
 
 import vizkit
 from tests.views.contract import everything, model
 from vizkit.analysis.convolution.sliding import Steps, output
-from vizkit.analysis.remarks.convolution import made_of
 from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.models.probes.convolution.first_layer import first_layer
@@ -70,16 +70,16 @@ def test_the_canvas_is_sent_what_gives_pytorchs_output(view, steps, count):
     data = canvas(view, [subject("digits_cnn", "mayfly nymph")])
     assert data["steps"] == steps
     assert len(again(data)) == count
-    torch.testing.assert_close(again(data), numbers(data, "expected"), rtol=0, atol=1e-3)
+    assert_close(again(data), numbers(data, "expected"), rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_cnn"])
 def test_the_first_layer_of_a_model_slides_with_its_own_weights(name):
     data, layer = canvas(Slide(f"first layer of {name}", 2), [subject(name)]), first_layer(model(name))
-    torch.testing.assert_close(kernel_of(data), layer.weight[1].flatten())
+    assert_close(kernel_of(data), layer.weight[1].flatten())
     assert data["bias"] == pytest.approx(float(layer.bias[1]))
     assert (data["editable"], data["picture_again"]) == (False, None)
-    torch.testing.assert_close(again(data), numbers(data, "expected"), rtol=0, atol=1e-5)
+    assert_close(again(data), numbers(data, "expected"), rtol=0, atol=1e-5)
 
 
 def test_large_patches_and_other_models_are_refused_in_a_sentence():
@@ -113,7 +113,7 @@ def test_a_link_brings_steps_and_place():
 
 def test_it_opens_on_a_filter_of_the_model_or_of_a_cnn_beside_it():
     own = canvas(Slide(), [subject("digits_cnn")])
-    torch.testing.assert_close(kernel_of(own), first_layer(model("digits_cnn")).weight[0].flatten())
+    assert_close(kernel_of(own), first_layer(model("digits_cnn")).weight[0].flatten())
     assert own["filters"]["count"] == len(first_layer(model("digits_cnn")).weight)
     assert canvas(Slide(filter=3), [subject("digits_cnn")])["filters"]["chosen"] == 2
     beside = canvas(Slide(), [subject("insects_deit", "mayfly nymph")])  # whose own filters are 8 × 8
@@ -136,14 +136,6 @@ def test_a_layer_with_its_fields_and_the_origin_of_a_number():
     (metrics,) = (block for block in blocks if isinstance(block, Metrics))
     assert [what for what, *_ in metrics.items] == ["after the convolution", "after the norm", "after the activation"]
     assert "✓ The shares sum to the model’s own number" in said(blocks)
-
-
-def test_the_sentence_counts_the_channels_that_make_half():
-    remark = made_of([4, 5, 6, 7], [1.0, -3.0, 2.0, 0.0], 0.5)
-    assert remark == (
-        "Channel 6 of the layer before adds most to this number, −3.00; 1 channel of 4 makes half of all that is added "
-        "or taken away."
-    )
 
 
 # ---- Reach -----------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import base64
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.views.contract import subject
 from vizkit.analysis.attention.attention_map import most_attended
@@ -30,7 +31,7 @@ def data_of(of, **settings) -> dict:
 
 def test_numbers_survive_in_steps_of_their_range():
     part = packed(np.array([[-1.0, 0.5], [2.0, 5.5535]]))
-    np.testing.assert_allclose(unpacked(part), [[-1.0, 0.5], [2.0, 5.5535]], atol=6.5535 / 65535)
+    assert_allclose(unpacked(part), [[-1.0, 0.5], [2.0, 5.5535]], atol=6.5535 / 65535)
     assert part["step"] == pytest.approx(0.0001)
 
 
@@ -44,10 +45,10 @@ def test_a_patch_times_w_is_what_the_model_embeds_there():
     assert (own["rows"], own["columns"], own["patch"], data["channels"]) == (14, 14, 8, 3)
     pixels = prepare(of.rgb, of.loaded.preprocessing)[0]
     patches = unpacked(data["patches"])
-    np.testing.assert_allclose(patches[17], pixels[:, 8:16, 24:32].ravel(), atol=1e-4)  # row 2, column 4
+    assert_allclose(patches[17], pixels[:, 8:16, 24:32].ravel(), atol=1e-4)  # row 2, column 4
     product = patches @ embedded.weight.flatten(1).numpy().T + embedded.bias.numpy()
-    np.testing.assert_allclose(unpacked(data["embedding"]), product, atol=2e-3)
-    np.testing.assert_allclose(unpacked(data["position"])[17], table[1, 3].numpy(), atol=1e-4)
+    assert_allclose(unpacked(data["embedding"]), product, atol=2e-3)
+    assert_allclose(unpacked(data["position"])[17], table[1, 3].numpy(), atol=1e-4)
 
 
 def test_of_very_many_numbers_only_those_of_the_chosen_patch_are_sent(monkeypatch):
@@ -57,7 +58,7 @@ def test_of_very_many_numbers_only_those_of_the_chosen_patch_are_sent(monkeypatc
     one, index = data_of(subject("digits_vit")), everything["cell"]
     for name in ("patches", "embedding", "position"):
         assert one[name]["rows"] == 1
-        np.testing.assert_allclose(unpacked(one[name])[0], unpacked(everything[name])[index], atol=1e-3)
+        assert_allclose(unpacked(one[name])[0], unpacked(everything[name])[index], atol=1e-3)
 
 
 def test_a_step_changes_the_step_alone():
@@ -102,11 +103,11 @@ def test_matrices_are_those_of_the_model_and_positions_have_a_scale_of_their_own
     sizes = [sheet.size.partition(",")[0] for sheet in sheets.values()]
     assert sizes == ["196 × 192", "W is 192 × 128", "196 × 128", "196 × 128", "198 × 128"]
     assert all(sheet.size.endswith(f"±{sheet.limit:.2g}") for sheet in sheets.values() if sheet.tiles is None)
-    np.testing.assert_array_equal(sheets["tokens"].values, sheets["embeddings"].values + sheets["positions"].values)
+    assert_array_equal(sheets["tokens"].values, sheets["embeddings"].values + sheets["positions"].values)
     recorded = attention_parts(of.loaded, of.pixels, 0).stream.before.numpy()  # what the first layer reads
     assert sheets["tokens"].above is not None
-    np.testing.assert_allclose(sheets["tokens"].above, recorded[:2])  # [cls] and [dist]
-    np.testing.assert_allclose(sheets["tokens"].values, recorded[2:], atol=1e-4)
+    assert_allclose(sheets["tokens"].above, recorded[:2])  # [cls] and [dist]
+    assert_allclose(sheets["tokens"].values, recorded[2:], atol=1e-4)
     one = {sheets[name].limit for name in ("embeddings", "tokens")}
     assert one == {max(np.abs(sheets[name].values).max() for name in ("embeddings", "tokens"))}
     assert sheets["positions"].limit == np.abs(sheets["positions"].values).max() < one.pop()

@@ -34,7 +34,7 @@ def words(panel) -> list[str]:
     return [frame["word"] for frame in panel["frames"]]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_all_is_right_in_scene_6_and_its_true_boxes_are_dashed():
     drawn, said, _ = shown(Boxes(scene=6))
     assert said.startswith("Scene 6: 4 of 4 insects found, no box too many (score 0.50 or more). By masks ")
@@ -44,7 +44,7 @@ def test_all_is_right_in_scene_6_and_its_true_boxes_are_dashed():
     assert not shown(Boxes(scene=6, truth=False))[0]["panels"][0]["frames"][-1]["dashed"]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_mistakes_come_with_their_reasons():
     drawn, said, _ = shown(Boxes(scene=1))
     assert said.startswith(
@@ -64,7 +64,7 @@ def test_mistakes_come_with_their_reasons():
     assert missed <= set(drawn["panels"][1]["heats"]["ids"])
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_scenes_with_most_mistakes_come_first_and_are_counted_as_the_sentence_counts():
     strip = shown(Boxes())[0]["strip"]
     counts = [each["mistakes"] for each in strip]
@@ -112,7 +112,7 @@ def test_where_the_page_opens_queries_alone_say_more_twice():
     assert alone > together
 
 
-@pytest.mark.product(first=2)
+@pytest.mark.product
 @pytest.mark.parametrize("scene", [9, 335, 1, *range(2, 9), *range(10, 20)])
 @pytest.mark.parametrize("self_attention", [False, True])
 def test_of_no_query_two_sentences_contradict_each_other(scene, self_attention):
@@ -236,7 +236,7 @@ def test_a_model_of_ones_own_is_asked_with_progress(tmp_path):
 
 
 # ---- what they are of ------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_picture_is_shown_where_one_is_given_and_has_no_truth():
     scene, picture = vizkit.show("boxes"), vizkit.show("boxes", image="sample:china")
     assert (reads(scene.view), reads(picture.view)) == ("nothing", "picture")

@@ -11,6 +11,7 @@ from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Numbers, Said, Table, Tiles
+from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
 from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
 from vizkit.views.distillation.temperature import TYPED, Temperature
@@ -18,6 +19,12 @@ from vizkit.views.settled import settled
 from vizkit.views.subject import Subject, no_model, no_picture
 
 NOBODY = Subject(no_model, no_picture())
+
+
+@pytest.fixture(autouse=True)
+def few_images(monkeypatch):
+    """On which right answers are counted below every step, which takes far longer than the step."""
+    monkeypatch.setattr(tokens, "IMAGES", 20)
 
 
 def shown(view, of, kind: Any = Bars) -> list[Any]:
@@ -158,9 +165,9 @@ def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():
 
 
 # ---- two tokens ------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_counting_asks_the_teacher_and_the_models_beside(monkeypatch):
-    monkeypatch.setattr("vizkit.views.distillation.tokens.IMAGES", 50)
+    monkeypatch.setattr(tokens, "IMAGES", 50)
     one, same = of("insects_deit", "mayfly nymph"), of("insects_deit", "mayfly nymph")
     same.model = "another"
     one.beside = (same, of("digits_cnn"))  # the digits know other classes

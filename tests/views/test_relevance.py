@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
@@ -92,13 +93,13 @@ def cat(photographs):
     return Subject(lambda: photographs, samples.picture("cat"), image="cat", model="ViT")
 
 
-@pytest.mark.product(first=0)  # all maps of a large model, a minute
+@pytest.mark.rest  # all maps of a large model, a minute
 @pytest.mark.parametrize("text", ["feature 7", "7", "class 7"])
 def test_a_single_feature_of_a_model_without_classes_is_explained(photographs, cat, text):
     view = checked(Maps(target=text, method="generic_relevance"), [cat])
     assert view.target == "feature 7"
     expected = generic_relevance(vizkit.trace(photographs, cat.rgb, target=7), "cls")
-    torch.testing.assert_close(torch.from_numpy(view.numbers([cat])["generic_relevance"]), expected)
+    assert_close(torch.from_numpy(view.numbers([cat])["generic_relevance"]), expected)
     assert view.title([cat]) == "Evidence for feature 7"
     likeness = Maps(method="generic_relevance").numbers_of(cat)["generic_relevance"]
     assert not np.allclose(likeness, expected)  # kept apart from output 0 of the other

@@ -5,6 +5,7 @@ import base64
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.views.contract import subject
@@ -32,7 +33,7 @@ def test_the_terms_beside_the_map_are_of_its_row(query: str | tuple[int, int], d
     row = rollout_by_layer(of.whole(), query)[depth - 1]
     (canvas,) = (block for block in Rollout(query=query, depth=depth).show(of) if isinstance(block, Canvas))
     data = {name: np.frombuffer(base64.b64decode(canvas.data[name]), "<f4") for name in ("taken", "passed", "shares")}
-    np.testing.assert_allclose(data["shares"], row.mass.rows[0], rtol=1e-6)
+    assert_allclose(data["shares"], row.mass.rows[0], rtol=1e-6)
     terms = (data["taken"] * data["passed"]).reshape(len(data["shares"]), -1)
     assert (np.diff(terms) <= 1e-9).all()  # the largest first
     assert (terms.sum(1) <= data["shares"] * (1 + 1e-5)).all()

@@ -3,8 +3,8 @@
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import vizkit
 from vizkit.commands.show import settings_of
@@ -34,7 +34,7 @@ def test_a_text_is_rewritten_in_a_notebook_with_all_its_weights():
     found = shown.numbers
     assert found["written"].tolist() == [*"1969-07-20", "[END]"]
     assert found["cross"].shape == (2, 4, 11, len(found["source"]))
-    np.testing.assert_allclose(found["cross"].sum(-1), 1, atol=1e-5)
+    assert_allclose(found["cross"].sum(-1), 1, atol=1e-5)
     assert vizkit.show("translate", text="20 july 1969", text_model="LSTM").numbers["cross"].size == 0
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Int
 
 from vizkit.image import RGB, ImageError
 
@@ -89,7 +89,7 @@ class ImageSet:
     def __len__(self) -> int:
         return len(self.targets)
 
-    def __getitem__(self, index: int | np.integer) -> tuple[UInt8[np.ndarray, "height width 3"], int]:
+    def __getitem__(self, index: int | np.integer) -> tuple[RGB, int]:
         """Picture, the caller's own, and class index; a negative index counts from the end.
 
         Raises DatasetError, which says where it is, on a damaged picture.
@@ -101,7 +101,7 @@ class ImageSet:
             raise DatasetError(f"{self.place(row)}: {error}") from None
         return picture if picture.flags.writeable else picture.copy(), int(self.targets[row])
 
-    def __iter__(self) -> Iterator[tuple[UInt8[np.ndarray, "height width 3"], int]]:
+    def __iter__(self) -> Iterator[tuple[RGB, int]]:
         return (self[index] for index in range(len(self)))
 
     def place(self, index: int) -> str:

@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
-from jaxtyping import UInt8
-
 from vizkit.datasets import folder_of
-from vizkit.image import open_image
+from vizkit.image import RGB, open_image
 
 HOME = Path(__file__).parents[1] / "bundled" / "photographs"
 # Name → file in scikit-image 0.26, photographer, licence and address, as its data/_fetchers.py states them.
@@ -28,7 +25,7 @@ POINTS = {"china": (0.33, 0.3)}
 """Where one looks first, in shares of the width and the height: a roof; of others the middle."""
 
 
-def picture(name: str) -> UInt8[np.ndarray, "height width 3"]:
+def picture(name: str) -> RGB:
     """A photograph by its name: "china" (a temple by a lake), "astronaut", "cat", "coffee", "rocket" or "flower" (a
     dahlia), RGB 0..255; the array is the caller's own."""
     if name not in CREDITS:

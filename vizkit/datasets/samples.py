@@ -6,9 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from jaxtyping import UInt8
 
-from vizkit.image import ImageError, open_image
+from vizkit.image import RGB, ImageError, open_image
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -47,7 +46,7 @@ def kind_of(name: str) -> Kind:
     return "insects" if drawn else "digits" if name in [f"digit {n}" for n in DIGITS] else "photographs"
 
 
-def image_of(given: object) -> tuple[UInt8[np.ndarray, "height width 3"], str]:
+def image_of(given: object) -> tuple[RGB, str]:
     """The pixels of what somebody gives for an image: RGB, the path of a file or "sample:" and one of `names()`, which
     is then its name too. Raises ImageError."""
     if isinstance(given, str | os.PathLike):
@@ -62,7 +61,7 @@ def image_of(given: object) -> tuple[UInt8[np.ndarray, "height width 3"], str]:
     return np.ascontiguousarray(rgb), ""
 
 
-def picture(name: str) -> UInt8[np.ndarray, "height width 3"]:
+def picture(name: str) -> RGB:
     """One of `names()`: an insect or a digit from the test split, never seen in training, or a photograph. Raises
     ValueError for other names."""
     from vizkit.datasets import digits, photographs

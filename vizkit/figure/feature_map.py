@@ -6,6 +6,7 @@ from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import colours
 from vizkit.figure.patches import MARK, number
+from vizkit.image import RGB
 
 
 def feature_map(
@@ -13,7 +14,7 @@ def feature_map(
     *,
     side_px: int = 420,
     top: float = 0.0,
-) -> UInt8[np.ndarray, "height width 3"]:
+) -> RGB:
     """Three numbers from 0 to 1 as red, green and blue, or one number ≥ 0 from dark (0) to bright (`top`, or the
     largest)."""
     zoom = max(1, side_px // max(values.shape[:2]))
@@ -25,9 +26,7 @@ def feature_map(
     return np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))
 
 
-def neighbours(
-    seen: UInt8[np.ndarray, "height width 3"], order: list[tuple[int, int]], *, side_px: int = 220
-) -> UInt8[np.ndarray, "side side2 3"]:
+def neighbours(seen: RGB, order: list[tuple[int, int]], *, side_px: int = 220) -> UInt8[np.ndarray, "side side2 3"]:
     """The pixels of 2×2 tokens with gaps between them, numbered in the `order` (down, right) of joining."""
     cell, gap = side_px // 2, 6
     large = cv2.resize(seen, (2 * cell, 2 * cell), interpolation=cv2.INTER_NEAREST)

@@ -1,9 +1,10 @@
 """A table of numbers as a small picture: blue below zero, white at zero, red above."""
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import SIGNED, colours
+from vizkit.image import RGB
 
 
 def limit_of(values: Float[np.ndarray, "row column"]) -> float:
@@ -11,9 +12,7 @@ def limit_of(values: Float[np.ndarray, "row column"]) -> float:
     return float(np.quantile(np.abs(values), 0.99)) or float(np.abs(values).max(initial=0)) or 1.0
 
 
-def numbers(
-    values: Float[np.ndarray, "row column"], *, most_px: tuple[int, int] = (220, 560)
-) -> UInt8[np.ndarray, "height width 3"]:
+def numbers(values: Float[np.ndarray, "row column"], *, most_px: tuple[int, int] = (220, 560)) -> RGB:
     """One flat rectangle for each number; where they are more than pixels, the number of largest magnitude of a block.
 
     `most_px`: the largest height and width of the picture.
@@ -33,7 +32,7 @@ def strongest(values: Float[np.ndarray, "row column"], most: tuple[int, int]) ->
     return np.take_along_axis(blocks, np.abs(blocks).argmax(-1)[..., None], -1)[..., 0]
 
 
-def squares(values: Float[np.ndarray, "row column"], side_px: int = 240) -> UInt8[np.ndarray, "height width 3"]:
+def squares(values: Float[np.ndarray, "row column"], side_px: int = 240) -> RGB:
     """The same with a square for each number, or for as many neighbours downwards as across; `side_px`: the longer
     side, at most."""
     most = max(values.shape)

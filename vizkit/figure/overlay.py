@@ -1,24 +1,25 @@
 """A map laid over the part of the image that the model saw."""
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import CEILING, FLOOR, GREY, SHADE, UNDER, colours
 from vizkit.figure.scales import OWN, Scale
 from vizkit.geometry import Box
+from vizkit.image import RGB
 
 UNSEEN = 0.35  # of its light is left of what the model did not see
 
 
 def overlay(
-    image: UInt8[np.ndarray, "height width 3"],
+    image: RGB,
     places: Float[np.ndarray, "row column"],
     box_xyxy: Box,
     *,
     scale: Scale = OWN,
     floor: float = FLOOR,
     ceiling: float = CEILING,
-) -> UInt8[np.ndarray, "height width 3"]:
+) -> RGB:
     """The image, grey and dimmed, with `places` drawn inside `box_xyxy` (pixels of the image), every cell a flat
     rectangle.
 
@@ -38,7 +39,7 @@ def overlay(
     return np.where(inside[..., None], painted, UNSEEN * image).round().astype(np.uint8)
 
 
-def under(image: UInt8[np.ndarray, "height width 3"], ceiling: float = CEILING) -> UInt8[np.ndarray, "height width 3"]:
+def under(image: RGB, ceiling: float = CEILING) -> RGB:
     """The picture as it lies under a map: grey and darker, so that only the map has colours and light."""
     if not ceiling:
         return image

@@ -5,6 +5,7 @@ import numpy as np
 from jaxtyping import Float, UInt8
 
 from vizkit.figure.palette import SIGNED, colours
+from vizkit.image import RGB
 
 PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
 MOST_APART = 64  # patches in a row
@@ -12,7 +13,7 @@ LEGIBLE_PX = 60  # of a patch, from which its number can be read on any ground
 
 
 def pulled_apart(
-    seen: UInt8[np.ndarray, "height width 3"],
+    seen: RGB,
     grid: tuple[int, int],
     chosen: int | None = None,
     *,
@@ -65,9 +66,7 @@ def number(out: np.ndarray, text: str, x: int, y: int, size: int) -> None:
         )
 
 
-def beside(
-    left: UInt8[np.ndarray, "height width 3"], right: UInt8[np.ndarray, "height width 3"], gap: int = 8
-) -> UInt8[np.ndarray, "_ _ 3"]:
+def beside(left: RGB, right: RGB, gap: int = 8) -> UInt8[np.ndarray, "_ _ 3"]:
     """Two pictures of one size as one, side by side on a phone too. At least 240 pixels each, so that patches keep
     their edges."""
     zoom = -(-240 // left.shape[0])

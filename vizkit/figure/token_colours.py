@@ -4,10 +4,12 @@ import cv2
 import numpy as np
 from jaxtyping import Float, UInt8
 
+from vizkit.image import RGB
+
 DARK, MARK = (10, 12, 28), (255, 255, 255)
 
 
-def means(seen: UInt8[np.ndarray, "height width 3"], grid: tuple[int, int]) -> Float[np.ndarray, "row column 3"]:
+def means(seen: RGB, grid: tuple[int, int]) -> Float[np.ndarray, "row column 3"]:
     """The mean colour of every token. ValueError where the grid (rows, columns) does not divide the picture."""
     (height, width), (rows, columns) = seen.shape[:2], grid
     if height % rows or width % columns:
@@ -16,7 +18,7 @@ def means(seen: UInt8[np.ndarray, "height width 3"], grid: tuple[int, int]) -> F
 
 
 def token_colours(
-    seen: UInt8[np.ndarray, "height width 3"],
+    seen: RGB,
     grid: tuple[int, int],
     chosen: tuple[int, int] | None = None,
     *,

@@ -12,7 +12,7 @@ from vizkit.figure.overlay import under
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.scales import OWN, Scale
 from vizkit.geometry import Box
-from vizkit.image import data_url
+from vizkit.image import RGB, data_url
 
 MOST_CELLS = 5_000  # with an element each; finer maps are one picture of flat cells
 PHOTOGRAPH_PX = 1280
@@ -21,7 +21,7 @@ PIXELATED = ' style="image-rendering: pixelated"'
 
 
 def vector_overlay(
-    image: UInt8[np.ndarray, "height width 3"],
+    image: RGB,
     places: Float[np.ndarray, "row column"],
     box_xyxy: Box,
     *,

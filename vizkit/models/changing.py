@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.geometry import size_of
 from vizkit.models import families
 from vizkit.models.families.places import regions_of
 from vizkit.models.probes.importance.means import head_means
@@ -68,7 +69,7 @@ def _weights(loaded: Loaded, images: Sequence[Tensor]) -> list[Tensor]:
 
 def attention_places(loaded: Loaded, pixels: Tensor) -> tuple[Place, ...]:
     """The attention layers of the unchanged model at this input size, once."""
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    size_hw = size_of(pixels)
     if size_hw not in loaded.places:
         plain = families.trace(loaded, pixels, target=None, keep=Keep(heads="mean"))
         learned = [layer for layer in plain.attention if layer.learned]

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance, precision_of_pass, precision_of_type
+from vizkit.geometry import size_of
 from vizkit.models import families
 from vizkit.models.families.translate import Translated, compared_in
 from vizkit.models.recording.call import Keep, by_image
@@ -136,7 +137,7 @@ class Many:
         label)."""
         if self.like is None:
             self.begin(pixels[:1], targets and (lambda logits: targets(logits)[:1]))
-        counted = self.loaded.counted.get((pixels.shape[-2], pixels.shape[-1]))
+        counted = self.loaded.counted.get(size_of(pixels))
         if counted is not None and counted.decides:  # each picture has places of its own
             self.alone = True
         if self.alone or len(pixels) == 1:
@@ -232,7 +233,7 @@ class Many:
         return Batch(self.like, logits, tuple(stacked), torch.tensor(errors).double(), allowed)
 
     def _together(self, pixels: Tensor, targets: Targets | None, draw: int | None = None) -> Batch:
-        like, model, size_hw = self.like, self.loaded.model, (pixels.shape[-2], pixels.shape[-1])
+        like, model, size_hw = self.like, self.loaded.model, size_of(pixels)
         assert like is not None
         # Nothing is fetched in here: a GPU is kept busy while the pass of the picture that is compared is prepared.
         believed = next((known for case, (known, _) in self.loaded.compared.items() if case[:2] == size_hw), True)

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers, windows_of
 from vizkit.analysis.attention.feature_strength import feature_strength
@@ -39,7 +40,7 @@ def test_windows_are_known_by_the_tokens_of_a_group():
 def test_a_row_is_laid_on_the_grid_row_by_row():
     found = attention_map(ramp(), (0.5, 0.9), head=0)
     assert found.query_id == 1 + 3 + 1  # lower row, middle column, after the class token
-    torch.testing.assert_close(found.places, torch.tensor([[2.0, 3, 4], [5, 6, 7]]) / 28)
+    assert_close(found.places, torch.tensor([[2.0, 3, 4], [5, 6, 7]]) / 28)
     assert found.special == {"cls": pytest.approx(1 / 28)}
     assert found.padding == pytest.approx(0, abs=1e-6)
     assert not found.fallback
@@ -47,12 +48,12 @@ def test_a_row_is_laid_on_the_grid_row_by_row():
 
 def test_no_head_is_the_mean_of_all():
     one, two = (attention_map(ramp(), "cls", head=h).places for h in (0, 1))
-    torch.testing.assert_close(attention_map(ramp(), "cls").places, (one + two) / 2)
-    torch.testing.assert_close(fused(ramp(), None), (fused(ramp(), 0) + fused(ramp(), 1)) / 2)
+    assert_close(attention_map(ramp(), "cls").places, (one + two) / 2)
+    assert_close(fused(ramp(), None), (fused(ramp(), 0) + fused(ramp(), 1)) / 2)
 
 
 def test_a_head_that_a_layer_does_not_have_is_its_last():
-    torch.testing.assert_close(attention_map(ramp(), "cls", head=9).places, attention_map(ramp(), "cls", head=1).places)
+    assert_close(attention_map(ramp(), "cls", head=9).places, attention_map(ramp(), "cls", head=1).places)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_padding_is_reported_not_drawn():
     attention = Attention("window", torch.full((2, 1, 4, 4), 0.25), grid, grid, ids, ids)
     found = attention_map(attention, (0.99, 0.0))
     assert found.padding == pytest.approx(0.5)
-    torch.testing.assert_close(found.places, torch.tensor([[0, 0, 0.25], [0, 0, 0.25]]))
+    assert_close(found.places, torch.tensor([[0, 0, 0.25], [0, 0, 0.25]]))
 
 
 def test_channels_look_nowhere():
@@ -95,7 +96,7 @@ def test_all_heads_are_the_single_maps():
     trace = trace_of(ramp(3), ramp(2))
     for layer, maps in zip(layers(trace), all_heads(trace, (0.2, 0.2)), strict=True):
         for head in range(layer.heads):
-            torch.testing.assert_close(maps[head], attention_map(layer, (0.2, 0.2), head).places)
+            assert_close(maps[head], attention_map(layer, (0.2, 0.2), head).places)
 
 
 def test_fixed_pooling_is_no_layer():
@@ -107,6 +108,6 @@ def test_strength_is_the_length_of_each_vector():
     values = torch.zeros(7, 2)
     values[0] = 99.0  # the class token has no place
     values[4] = torch.tensor([3.0, 4.0])
-    torch.testing.assert_close(feature_strength(Features("f", values, PATCHES)), torch.tensor([[0.0, 0, 0], [5, 0, 0]]))
+    assert_close(feature_strength(Features("f", values, PATCHES)), torch.tensor([[0.0, 0, 0], [5, 0, 0]]))
     with pytest.raises(NotApplicable):
         feature_strength(Features("f", values, Tokens("free", free=7)))

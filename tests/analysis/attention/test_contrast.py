@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.analysis.attention.test_attention_map import trace_of
+from tests.drawn import noise
 from vizkit.analysis.attention.contrast import LEAST_TIMES, MOST_TIMES, Start, attended, clearest, contrast
 from vizkit.figure import scales
 from vizkit.geometry import all_ids, window_ids
@@ -15,7 +16,7 @@ GRID = (5, 7)
 EVEN = torch.zeros(GRID)
 
 
-def halves() -> torch.Tensor:
+def halves():
     """Logits of a map whose left columns get e times the weight of the others."""
     return (torch.arange(7) < 3).float().expand(GRID).clone()
 
@@ -40,7 +41,7 @@ def by_loops(weights: torch.Tensor) -> float:
 
 
 def test_it_is_that_of_the_tones_after_a_mean_of_neighbours():
-    attention = layer({(1, 2, 4): 5 * torch.randn(GRID, generator=torch.Generator().manual_seed(0))})
+    attention = layer({(1, 2, 4): 5 * noise(*GRID)})
     found = contrast(attention)
     assert found is not None
     assert float(found[0, 1, 1 + 2 * 7 + 4]) == pytest.approx(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from vizkit.analysis.attention.head_importance import grid_of, rank_correlation, summed_up
-from vizkit.analysis.remarks.interventions import of_behaviour, of_heads, of_pruning
+from vizkit.analysis.remarks.interventions import of_heads
 
 NAMES = [(0, 0), (0, 1), (1, 0)]
 LOST = np.array([[1.0, 0.0, -0.5], [3.0, 0.0, 0.5]])
@@ -49,22 +49,4 @@ def test_the_sentence_counts_heads_that_lose_nothing():
     assert of_heads(NAMES, [0.09, 0.0, 0.0], [0.1] * 3, 1.0).startswith(
         "No head stands out of the noise: without head 1 of layer 1 the answer loses 0.09 ± 0.10 nats, as the largest "
         "of 3 may by chance"
-    )
-
-
-def test_the_sentence_of_a_behaviour_says_whether_it_tells_of_importance():
-    said = of_behaviour("how far it looks", NAMES, [2.0, float("nan"), 0.5], -0.7)
-    assert said == (
-        "How far it looks: the most in head 1 of layer 1 (2.00), the least in head 1 of layer 2 (0.50). "
-        "It tells much of how much a head matters: rank correlation −0.70 with what the answer loses."
-    )
-    assert of_behaviour("how far it looks", NAMES, [float("nan")] * 3, 0.1) is None
-    assert of_behaviour("x", NAMES, [1.0, 2.0, 3.0], None).endswith("(1.00).")
-
-
-def test_the_sentence_of_pruning():
-    said = of_pruning(24, {"measured": 12, "estimate": 8, "random": 2}, 0.9)
-    assert said == (
-        "12 of 24 heads can go, the least important first, while 90 % of the answers stay; in the gradient's order 8, "
-        "at random 2."
     )

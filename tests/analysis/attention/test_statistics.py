@@ -7,8 +7,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from vizkit.analysis.attention.statistics import (
     Layer,
     by_layer,
@@ -132,7 +134,7 @@ def test_attention_to_the_class_token_does_not_shorten_the_distance():
     drained = plain * 0.1
     drained[..., 0] = 0.9
     expected = mean_distance_px(whole_image(1, plain))
-    torch.testing.assert_close(mean_distance_px(whole_image(1, drained)), expected)
+    assert_close(mean_distance_px(whole_image(1, drained)), expected)
     assert float(layer(whole_image(1, drained)).special["s0"][0]) == pytest.approx(0.9)
 
 
@@ -158,7 +160,7 @@ def test_extremes():
 @given(st.integers(0, 999), st.floats(0, 30), st.integers(0, 3))
 def test_ranges(seed, sharpness, prefix):
     count = prefix + 10
-    scores = sharpness * torch.randn(1, 2, count, count, generator=torch.Generator().manual_seed(seed))
+    scores = sharpness * noise(1, 2, count, count, seed=seed)
     found = layer(whole_image(prefix, scores.softmax(-1)))
     longest = STRIDE * math.hypot(GRID[0] - 1, GRID[1] - 1)
     assert (found.entropy >= 0).all()
@@ -173,8 +175,8 @@ def test_ranges(seed, sharpness, prefix):
 def test_what_outliers_take():
     attention = whole_image(1)
     taken = paid_to(attention, torch.tensor([3, 7]))
-    torch.testing.assert_close(taken, attention.weights[0, :, :, [3, 7]].sum(-1).mean(-1))
-    torch.testing.assert_close(paid_to(attention, torch.arange(11)), torch.ones(HEADS))
+    assert_close(taken, attention.weights[0, :, :, [3, 7]].sum(-1).mean(-1))
+    assert_close(paid_to(attention, torch.arange(11)), torch.ones(HEADS))
     assert not paid_to(attention, torch.tensor([], dtype=torch.long)).any()
 
 
@@ -185,7 +187,7 @@ def test_a_sink_is_the_patch_that_gets_most():
     assert layer(replace(whole_image(1), weights=weights)).sink.tolist() == pytest.approx([0.45])
     attention = whole_image(1)
     expected = attention.weights[0, :, :, 1:].mean(1).amax(-1)
-    torch.testing.assert_close(layer(attention).sink, expected)
+    assert_close(layer(attention).sink, expected)
 
 
 def test_a_pool_and_channels_have_no_distance():
@@ -198,7 +200,7 @@ def test_a_pool_and_channels_have_no_distance():
     assert not found.itself.any()  # the pool is not among its keys
     even = replace(attention, weights=torch.full((1, HEADS, 1, 11), 1 / 11))
     assert layer(even).entropy.tolist() == pytest.approx([1] * HEADS)
-    torch.testing.assert_close(found.special["cls"], attention.weights[0, :, 0, 0])
+    assert_close(found.special["cls"], attention.weights[0, :, 0, 0])
 
 
 def toy_layer(value):
@@ -274,7 +276,7 @@ def test_the_entropy_of_a_place_is_that_of_its_own_row():
     found = entropy_by_place(whole_image(2, weights))
     expected = torch.ones(2, 5)
     expected[0, 0], expected[0, 3] = 0.0, math.log(4) / math.log(12)
-    torch.testing.assert_close(found, expected)
+    assert_close(found, expected)
 
 
 def test_of_windows_only_their_own_keys_count():

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from tests.conftest import random_model
@@ -28,12 +29,12 @@ def test_a_vits_layer_is_what_its_attention_is_given(vit, photo):
     assert [f.name for f in trace.layer_features] == [layer.name for layer in trace.attention]
     values, gradient = by_hand(vit, vit.model.blocks[2].attn, photo, 3)
     features = trace.layer_features[2]
-    torch.testing.assert_close(features.values, values[0], atol=1e-5, rtol=1e-4)
-    torch.testing.assert_close(features.gradient, gradient[0], atol=1e-5, rtol=1e-4)
+    assert_close(features.values, values[0], atol=1e-5, rtol=1e-4)
+    assert_close(features.gradient, gradient[0], atol=1e-5, rtol=1e-4)
     rows, columns = features.tokens.grid
     places, slope = values[0, 1:], gradient[0, 1:].mean(0)
     expected = (places @ slope).clamp(min=0).view(rows, columns)
-    torch.testing.assert_close(grad_cam(at_layer(trace, "blocks.2.attn")), expected, atol=1e-6, rtol=1e-3)
+    assert_close(grad_cam(at_layer(trace, "blocks.2.attn")), expected, atol=1e-6, rtol=1e-3)
 
 
 def test_a_swins_windows_are_laid_where_they_were(swin, photo):
@@ -45,7 +46,7 @@ def test_a_swins_windows_are_laid_where_they_were(swin, photo):
     swin.model(pixels_of(swin, photo))
     handle.remove()
     features = next(f for f in trace.layer_features if f.name == "layers.0.blocks.1.attn")
-    torch.testing.assert_close(features.values, kept[0][0].flatten(0, 1), atol=1e-5, rtol=1e-4)
+    assert_close(features.values, kept[0][0].flatten(0, 1), atol=1e-5, rtol=1e-4)
     assert bool(features.gradient.any(1).all())
 
 
@@ -56,7 +57,7 @@ def test_a_cnns_layer_is_a_stage(cnn, photo):
     last, stages = cnn.model.forward_intermediates(pixels)
     gradients = torch.autograd.grad(cnn.model.forward_head(last)[0, 3], stages)
     for features, gradient in zip(trace.layer_features, gradients, strict=True):
-        torch.testing.assert_close(features.gradient, gradient[0].flatten(1).T, atol=1e-6, rtol=1e-3)
+        assert_close(features.gradient, gradient[0].flatten(1).T, atol=1e-6, rtol=1e-3)
     name = trace.layer_features[-2].name
     explanation = explain("grad_cam", at_layer(trace, name))
     assert tuple(explanation.heat.shape) == trace.layer_features[-2].tokens.grid
@@ -77,4 +78,4 @@ def test_a_layer_that_is_not_there_is_named(cnn, vit, photo):
 def test_two_classes_at_a_layer_and_the_command_agree(vit, photo):
     first, second = (at_layer(vizkit.trace(vit, photo, target=label), "blocks.1.attn") for label in (3, 5))
     question = Question.of(vit, photo, 3, 5, "blocks.1.attn")
-    torch.testing.assert_close(question.explain("hires_cam").heat, signed_hires_cam(first, second))
+    assert_close(question.explain("hires_cam").heat, signed_hires_cam(first, second))

@@ -5,6 +5,7 @@ from itertools import combinations
 import pytest
 import torch
 
+from tests.drawn import noise
 from vizkit.analysis.attribution.smallest_set import Search, search
 
 
@@ -41,7 +42,7 @@ def test_nothing_is_needed_where_the_answer_is_there_already_and_nothing_reached
 @pytest.mark.parametrize("goal", ["keep", "flip"])
 def test_greedy_is_never_smaller_than_the_smallest_and_equal_where_parts_add_up(goal):
     for seed in range(20):
-        weights = torch.randn(7, generator=torch.Generator().manual_seed(seed)).tolist()
+        weights = noise(7, seed=seed).tolist()
         answers = linear(weights, -1.0 if goal == "keep" else 1.0 - min(0.0, sum(weights)))
         result = search(answers, 7, goal)
         sign = 1 if goal == "keep" else -1

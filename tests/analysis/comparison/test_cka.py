@@ -2,12 +2,11 @@
 
 from itertools import combinations, permutations
 
-import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.comparison.cka import alignment, gram, hsic
-from vizkit.analysis.remarks.interventions import of_alignment
 from vizkit.traces import NotApplicable
 
 torch.manual_seed(0)
@@ -42,7 +41,7 @@ def test_the_mean_over_all_batches_is_that_of_the_whole():
     x, y = X[:7], Y[:7]
     whole = hsic([gram(x), gram(y)])
     batches = [hsic([gram(x[[*rows]]), gram(y[[*rows]])]) for rows in combinations(range(7), 5)]
-    torch.testing.assert_close(torch.stack(batches).mean(0), whole)
+    assert_close(torch.stack(batches).mean(0), whole)
 
 
 def test_independent_features_are_at_zero_on_average_not_above():
@@ -57,16 +56,6 @@ def test_what_is_the_same_for_all_pictures_has_no_alignment():
     assert values[0, 1].isnan()
     with pytest.raises(NotApplicable, match="at least 4"):
         hsic([gram(X[:3])])
-
-
-def test_the_sentences_by_hand():
-    values = np.array([[1, 0.9, 0.3], [0.9, 1, 0.7], [0.3, 0.7, 1]])
-    assert of_alignment(values, "ViT", "") == (
-        "In ViT layers next to each other agree to 0.80 on average, the first and the last to 0.30."
-    )
-    assert of_alignment(values[:2, 1:], "ViT", "CNN") == (
-        "The most alike are layer 2 of ViT and layer 1 of CNN (1.00); the last layers of both agree to 0.70."
-    )
 
 
 def test_an_alignment_is_a_share_of_what_each_layer_has_by_itself():

@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 from vizkit.analysis.convolution.norms import AXES, normed, together
 
@@ -22,7 +23,7 @@ def by_pytorch(name: str) -> torch.Tensor:
 @pytest.mark.parametrize("name", AXES)
 def test_a_norm_is_pytorchs_and_its_numbers_are_those_taken_together(name: str):
     result, at = normed(X, name), (1, 3, 7)
-    torch.testing.assert_close(result.values, by_pytorch(name))
+    assert_close(result.values, by_pytorch(name))
     mask = together((2, 5, 12), name, at)
     assert mask[at]
     assert int(mask.sum()) == result.count

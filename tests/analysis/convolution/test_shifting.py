@@ -7,7 +7,6 @@ from torch import nn
 
 import vizkit
 from vizkit.analysis.convolution.shifting import interval, line
-from vizkit.analysis.remarks.convolution import robust
 from vizkit.evaluation.shifting import when_moved
 from vizkit.image import Preprocessing
 from vizkit.models.probes.convolution.shifting import answers_when_moved, moved
@@ -24,7 +23,7 @@ def test_a_move_repeats_the_border():
 class Summing(nn.Module):
     """Features: the means of the columns (an MLP has nothing else), or of the whole picture, which no move changes."""
 
-    def __init__(self, whole: bool) -> None:
+    def __init__(self, whole: bool):
         super().__init__()
         self.whole, self.num_classes = whole, 2
 
@@ -57,14 +56,6 @@ def test_both_sides_are_one_distance():
     assert got.right == [1.0, 0.25]  # picture 1: half of its sides, picture 2: none
     assert got.right_half[0] == 0
     assert interval(np.array([0.0, 1.0])) == pytest.approx((0.5, 1.96 * 0.5**0.5 / 2**0.5), rel=1e-4)
-
-
-def test_the_sentence_of_many_images():
-    half = [0.0] * 3
-    words = robust({"A": ([0, 1, 2], [1.0, 1.0, 0.96], half), "B": ([0, 1, 2], [0.9, 0.8, 0.9], half)})
-    assert words
-    assert words == "A loses less than 5 % of the answers up to 2 pixels, B loses more at 1, and less again beyond."
-    assert robust({"A": ([0, 1], [1.0, 1.0], half), "B": ([0, 1], [0.5, 0.5], half)}) is None
 
 
 def test_the_shipped_numbers_come_from_this_code():

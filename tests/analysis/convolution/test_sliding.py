@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 from vizkit.analysis.convolution.activations import values_and_slopes
 from vizkit.analysis.convolution.kernels import KERNELS
 from vizkit.analysis.convolution.sliding import Steps, output, products, reduced, window
-from vizkit.analysis.remarks.convolution import contrast, strongest
 
 GRID = [Steps(*each) for each in product((1, 2, 3, 5, 7), (1, 2, 3), (0, 1, 3), (1, 2))]
 
@@ -32,7 +32,7 @@ def test_the_products_of_every_place_sum_to_pytorchs_output(steps: Steps):
     kernel = torch.randn(3, steps.f, steps.f, dtype=torch.float64)
     expected = F.conv2d(image[None], kernel[None], None, steps.stride, steps.padding, steps.dilation)[0, 0] + 0.7
     out = output(image, kernel, steps, bias=0.7)
-    torch.testing.assert_close(out, expected, rtol=0, atol=1e-5)
+    assert_close(out, expected, rtol=0, atol=1e-5)
     for at in product(range(out.shape[0]), range(out.shape[1])):
         assert float(products(image, kernel, steps, at).sum()) + 0.7 == pytest.approx(float(out[at]), abs=1e-5)
 
@@ -86,20 +86,4 @@ def test_activations_by_their_known_numbers():
     assert (float(x[lowest]), float(slopes["GELU"][0][lowest])) == pytest.approx((-0.75, -0.17), abs=2e-3)
     assert set(slopes["ReLU"][1].tolist()) == {0, 1}
     assert set(slopes["LeakyReLU"][1].tolist()) == {0.1, 1}
-    torch.testing.assert_close(slopes["SiLU"][0], x * slopes["sigmoid"][0])
-
-
-def test_the_sentence_names_the_strongest_response():
-    out = torch.zeros(4, 5)
-    out[2, 3], out[0, 0] = -40.0, 20.0
-    remark = strongest(out, "convolution")
-    assert remark is not None
-    assert remark == (
-        "The strongest response, −40, is in row 3, column 4; 90 % of the output is less than a tenth of it."
-    )
-    assert strongest(out, "max") is None
-    assert strongest(torch.ones(4, 5), "convolution") is None
-    smoother = contrast(torch.tensor([[[0.0, 4.0]]]), torch.tensor([[1.0, 2.0]]))
-    assert smoother is not None
-    assert smoother.startswith("The standard deviation falls from 2.83 in the image to 0.707 in the output")
-    assert contrast(torch.ones(1, 2, 2), torch.ones(2, 2)) is None
+    assert_close(slopes["SiLU"][0], x * slopes["sigmoid"][0])

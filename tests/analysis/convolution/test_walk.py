@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from vizkit.analysis.convolution.sliding import Steps
 from vizkit.analysis.convolution.walk import Walk, walked
@@ -26,7 +27,7 @@ def test_a_models_filter_reads_what_the_model_is_given():
     walk = replace(WALK, kernel=kernel, mean=(0.1, 0.2, 0.3), std=(0.5, 0.25, 2.0), bias=7.0)
     given = (RGB[0, 0] / 255 - [0.1, 0.2, 0.3]) / [0.5, 0.25, 2.0]
     assert float(walked(RGB, walk).output) == pytest.approx(given @ [1, 10, 100] + 7)
-    np.testing.assert_array_equal(walked(RGB, walk).shades, RGB)
+    assert_array_equal(walked(RGB, walk).shades, RGB)
     assert walk.white is None
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 from torchvision.ops import box_convert, box_iou
 
 from vizkit.analysis.detection.boxes import best_overlap, corners, duplicates, overlaps
@@ -13,8 +14,8 @@ def test_overlaps_agree_with_torchvision():
     torch.manual_seed(0)
     boxes, others = torch.rand(11, 4) * 0.6, torch.rand(7, 4) * 0.6
     converted = [box_convert(each, "cxcywh", "xyxy") for each in (boxes, others)]
-    torch.testing.assert_close(corners(boxes), converted[0])
-    torch.testing.assert_close(overlaps(boxes, others), box_iou(*converted))
+    assert_close(corners(boxes), converted[0])
+    assert_close(overlaps(boxes, others), box_iou(*converted))
 
 
 def test_boxes_without_extent_overlap_nothing():

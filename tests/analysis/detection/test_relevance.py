@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.detection.relevance import encoder_decoder_relevance, with_gain_of_one
@@ -29,25 +30,25 @@ AMONG = layer("among", QUERIES, QUERIES, [[0.0, 2.0], [0.0, 0.0]])
 
 
 def test_one_cross_attention_alone_is_its_raising_weights():
-    torch.testing.assert_close(encoder_decoder_relevance(traced(CROSS)), torch.tensor([[0.2, 0.4], [0.0, 0.1]]))
+    assert_close(encoder_decoder_relevance(traced(CROSS)), torch.tensor([[0.2, 0.4], [0.0, 0.1]]))
 
 
 def test_after_an_encoder_layer_relevance_goes_on_to_where_the_cells_looked():
     """R_ii = [[1.5, .5], [0, 1]]; its gain has rows that sum to 1 and 0; [.2, .4] R̄ = [.3, .5]."""
     result = encoder_decoder_relevance(traced(ENCODER, CROSS))
-    torch.testing.assert_close(result, torch.tensor([[0.3, 0.5], [0.0, 0.1]]))
+    assert_close(result, torch.tensor([[0.3, 0.5], [0.0, 0.1]]))
 
 
 def test_queries_that_looked_at_each_other_share_by_the_transpose():
     """R_qq = [[1, 2], [0, 1]], R̄_qq = [[1, 1], [0, 1]]; R̄ᵀ Ā = [[.2, .4], [.2, .5]]."""
     result = encoder_decoder_relevance(traced(AMONG, CROSS))
-    torch.testing.assert_close(result, torch.tensor([[0.2, 0.4], [0.2, 0.5]]))
+    assert_close(result, torch.tensor([[0.2, 0.4], [0.2, 0.5]]))
 
 
 def test_later_self_attention_carries_over_what_was_found_before():
     """Eq. 7: R_qi + Ā R_qi, row 1 = [.2, .4] + 2 · [0, .1]."""
     result = encoder_decoder_relevance(traced(CROSS, AMONG))
-    torch.testing.assert_close(result, torch.tensor([[0.2, 0.6], [0.0, 0.1]]))
+    assert_close(result, torch.tensor([[0.2, 0.6], [0.0, 0.1]]))
 
 
 def test_the_order_of_layers_matters():

@@ -7,6 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.testing import assert_close
 
 from vizkit.analysis.distillation.loss import (
     cross_entropy,
@@ -181,12 +182,10 @@ def test_gradients_are_those_of_autograd(answers, temperature):
     target = (teacher.double() / temperature).softmax(-1)
     divergence = F.kl_div((z / temperature).log_softmax(-1), target, reduction="sum")
     (expected,) = torch.autograd.grad(divergence, z)
-    torch.testing.assert_close(kl_gradient(teacher, student, temperature), expected, atol=1e-9, rtol=1e-7)
-    torch.testing.assert_close(
-        soft_gradient(teacher, student, temperature), temperature**2 * expected, atol=1e-9, rtol=1e-7
-    )
+    assert_close(kl_gradient(teacher, student, temperature), expected, atol=1e-9, rtol=1e-7)
+    assert_close(soft_gradient(teacher, student, temperature), temperature**2 * expected, atol=1e-9, rtol=1e-7)
     (expected,) = torch.autograd.grad(F.cross_entropy(z, labels, reduction="sum"), z)
-    torch.testing.assert_close(cross_entropy_gradient(student, labels), expected, atol=1e-12, rtol=1e-9)
+    assert_close(cross_entropy_gradient(student, labels), expected, atol=1e-12, rtol=1e-9)
 
 
 def test_gradients_push_no_logit_up_without_another_down(answers):
@@ -198,7 +197,7 @@ def test_gradients_push_no_logit_up_without_another_down(answers):
 def test_why_t_squared(answers):
     """Without it the gradient falls as 1/T², with it it goes to the difference of the logits (Hinton, eq. 4)."""
     teacher, student, labels = answers
-    torch.testing.assert_close(
+    assert_close(
         soft_gradient(teacher, student, 1e5), gradient_at_high_temperature(teacher, student), atol=1e-3, rtol=1e-3
     )
     at = torch.tensor([50.0, 100.0, 1e5], dtype=torch.float64)
@@ -208,7 +207,7 @@ def test_why_t_squared(answers):
     assert float(sizes.scaled[2]) == pytest.approx(sizes.limit, rel=1e-3)
     assert sizes.label == pytest.approx(float(cross_entropy_gradient(student, labels).norm(dim=-1).mean()))
     mean = torch.stack([soft_gradient(teacher, student, t).norm(dim=-1).mean() for t in at.tolist()])
-    torch.testing.assert_close(sizes.scaled, mean)
+    assert_close(sizes.scaled, mean)
 
 
 # ---- the mean -------------------------------------------------------------------------------------------------------

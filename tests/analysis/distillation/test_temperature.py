@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from tests.figure.plots import bars
 from vizkit.analysis.distillation.temperature import (
@@ -235,7 +236,7 @@ def test_dots_lie_on_their_lines():
     dots = sizes[0].argmax()
     assert [line.y[dots] for line in figure.data] == pytest.approx(probabilities(GOLDEN, at).tolist(), rel=1e-9)
     assert {line.x[dots] for line in figure.data} == {at} == {figure.layout.shapes[0].x0}
-    np.testing.assert_allclose([np.delete(line.y, dots) for line in figure.data], curves)
+    assert_allclose([np.delete(line.y, dots) for line in figure.data], curves)
     low = lines_at(x, lines, at, "T", "p", log_y=True, y_domain=(1e-6, 1.0))
     ys = np.array([line.y for line in low.data])
     assert np.nanmin(ys) >= 1e-6

@@ -47,7 +47,7 @@ def test_gradients_that_vanish():
     assert rules.vanished({"ReLU": np.array([1000.0, 1.0])}) == (
         "With ReLU the first layer's gradient is 1 × 10³ times the last one's."
     )
-    assert rules.vanished({"dead": np.zeros(2)}) is None
+    assert rules.vanished({"dead": np.zeros(2)}) is rules.vanished({}) is None
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,11 @@ def test_deeper_networks(pre: float, post: float, end: str):
 
 
 def test_one_image_among_others():
-    numbers = {"BatchNorm": (0.5, -0.25), "LayerNorm": (0.5, 0.5)}
+    numbers = {"BatchNorm": (0.5, -0.25), "LayerNorm": (0.5, 0.5), "RMSNorm": (2.0, 2.0)}
     said = rules.alone(numbers, 3)
     assert said == (
-        "The other 2 images change what BatchNorm gives for this one from 0.50 to −0.25; LayerNorm give the same."
+        "The other 2 images change what BatchNorm gives for this one from 0.50 to −0.25; LayerNorm and RMSNorm give "
+        "the same."
     )
     assert said is not None
     assert str(rules.alone(numbers, 2)).count("The other image changes what BatchNorm gives") == 1
@@ -89,6 +90,8 @@ def test_what_activations_are_given():
     said = rules.negative([("ReLU", 0.75), ("tanh", 0.25)])
     assert said == "ReLU 1 is given most numbers below 0, 75 %, which it sets to 0; tanh 2 least, 25 %."
     assert rules.negative([("tanh", 0.5)]) == "tanh 1 is given most numbers below 0, 50 %."
+    said = rules.negative([("ReLU", 0.25), ("GELU", 0.75)])
+    assert said == "GELU 2 is given most numbers below 0, 75 %; ReLU 1 least, 25 %."
 
 
 def test_what_a_number_is_made_of():
@@ -135,6 +138,7 @@ def test_up_to_where_the_best_and_the_worst_model_hold():
     assert said == "CNN loses less than 5 % of the answers up to 8 pixels, ViT loses more at 4, and less again beyond."
     assert said is not None
     assert rules.robust({"CNN": lines["CNN"]}) is None
+    assert rules.robust({"CNN": lines["CNN"], "ViT": (distances, (0.25, 0.25, 0.25), half)}) is None
     lines["ViT"] = distances, (0.75, 0.25, 0.25), half
     assert rules.robust(lines) == "CNN loses less than 5 % of the answers up to 8 pixels, ViT only up to 0."
 

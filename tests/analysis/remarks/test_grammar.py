@@ -169,13 +169,13 @@ def statistics(near: float, far: float) -> Layer:
     return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones, torch.tensor([0.0, 0.1]))
 
 
-def found() -> Iterator[detection.Boxes]:
+def found():
     for count, things in product((0, 1, 2, 8), (None, 0, 1, 8)):
         for right in range(min(count, things or 0) + 1):
             yield from (detection.Boxes(count, doubles, right, things) for doubles in {0, *range(1, count - right + 1)})
 
 
-def estimates() -> Iterator[Estimate]:
+def estimates():
     return (Estimate(mean, half, seeds) for mean, half, seeds in product((-0.2, -0.0004, 0.0, 0.1), (0.0, 0.3), (1, 3)))
 
 
@@ -842,7 +842,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
 }
 
 
-def hill() -> torch.Tensor:
+def hill():
     across = torch.arange(5) - 2
     return torch.exp(-(across[:, None] ** 2 + across[None] ** 2).float()) * 3
 

@@ -167,6 +167,9 @@ def test_from_where_on_a_lens_reads_the_answer() -> None:
     assert said(1, 1, 0) == (
         "ant is the likeliest answer not after the last layer, but after layers 1 to 2; at the end it has 25 %."
     )
+    assert said(0, 1, 0) == (
+        "ant is the likeliest answer not after the last layer, but after layer 2; at the end it has 25 %."
+    )
     assert said(0, 0) == "ant is the likeliest answer after no layer; at the end it has 25 %."
     assert "after layers 1 and 3;" in said(1, 0, 1, 0)
     assert "after layers 1, 3, 5 and 7;" in said(1, 0, 1, 0, 1, 0, 1, 0)
@@ -208,7 +211,7 @@ def test_what_patches_say() -> None:
     said = of_patches("ant", 1, 196, 8, [("bee", 11), ("fly", 2)])
     assert said == "After layer 8, 1 of 196 patches says ant; 11 say bee."
     assert of_patches("ant", 2, 196, 8, [("bee", 1)]) == "After layer 8, 2 of 196 patches say ant; 1 says bee."
-    assert of_patches("ant", 196, 196, 8, []) == "After layer 8, 196 of 196 patches say ant."
+    assert of_patches("ant", 1369, 1369, 8, []) == "After layer 8, 1,369 of 1,369 patches say ant."
 
 
 def test_what_adds_most_to_a_logit() -> None:
@@ -272,4 +275,4 @@ def test_layers_of_two_models_that_agree() -> None:
     three = of_alignment(np.array([[1, 0.75, 0.25], [0.75, 1, 0.25], [0.25, 0.25, 1]]), "ViT", "")
     assert "agree to 1.00 on average" in one
     assert two.endswith("layer 1 of ViT and layer 2 of CNN (0.50); the last layers of both agree to 0.12.")
-    assert three.endswith("agree to 0.50 on average, the first and the last to 0.25.")
+    assert three == "In ViT layers next to each other agree to 0.50 on average, the first and the last to 0.25."

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.attention.walkthrough import SENTENCE_WEIGHTS
 from vizkit.analysis.sequences.masks import MASKS, allowed, masked
@@ -20,7 +21,7 @@ def test_the_example_masked_before_the_softmax_still_sums_to_one():
     for i, row in enumerate(printed):
         assert rows[i, : i + 1].tolist() == pytest.approx(row, abs=2e-3)
     assert (rows.triu(1) == 0).all()
-    torch.testing.assert_close(rows.sum(-1), torch.ones(6))
+    assert_close(rows.sum(-1), torch.ones(6))
 
 
 def test_masking_the_scores_is_what_the_weights_of_masked_scores_are():
@@ -29,9 +30,9 @@ def test_masking_the_scores_is_what_the_weights_of_masked_scores_are():
     looks[0], looks[1, 0] = False, True
     expected = scores.masked_fill(~looks, float("-inf")).softmax(-1)
     result = masked(scores.softmax(-1), looks)
-    torch.testing.assert_close(result.before[:, 1:], expected[:, 1:])
+    assert_close(result.before[:, 1:], expected[:, 1:])
     assert (result.before[:, 0] == 0).all()
-    torch.testing.assert_close(result.after, scores.softmax(-1) * looks)
+    assert_close(result.after, scores.softmax(-1) * looks)
 
 
 def test_who_looks_at_whom():

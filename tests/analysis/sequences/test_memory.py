@@ -3,12 +3,14 @@
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
+from tests.drawn import noise
 from vizkit.analysis.sequences.gates import Gates, lstm_gates, memory_left, rnn_states
 
 
 def vectors(count: int = 9) -> torch.Tensor:
-    return torch.randn(count, 5, generator=torch.Generator().manual_seed(1))
+    return noise(count, 5, seed=1)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -19,8 +21,8 @@ def test_gates_give_the_states_of_torchs_lstm(bias, begun):
     start = (torch.randn(7), torch.randn(7)) if begun else (None, None)
     gates = lstm_gates(lstm, vectors(), *start)
     states, (_, cell) = lstm(vectors()[None], (start[0][None, None], start[1][None, None]) if begun else None)
-    torch.testing.assert_close(gates.hidden, states[0], rtol=0, atol=1e-5)
-    torch.testing.assert_close(gates.cell[-1], cell[0, 0], rtol=0, atol=1e-5)
+    assert_close(gates.hidden, states[0], rtol=0, atol=1e-5)
+    assert_close(gates.cell[-1], cell[0, 0], rtol=0, atol=1e-5)
     for gate in (gates.input, gates.forget, gates.output):
         assert bool(((gate > 0) & (gate < 1)).all())
 
@@ -29,7 +31,7 @@ def test_states_of_torchs_rnn():
     torch.manual_seed(0)
     rnn, begin = nn.RNN(5, 7, batch_first=True), torch.randn(7)
     states, _ = rnn(vectors()[None], begin[None, None])
-    torch.testing.assert_close(rnn_states(rnn, vectors(), begin), states[0], rtol=0, atol=1e-5)
+    assert_close(rnn_states(rnn, vectors(), begin), states[0], rtol=0, atol=1e-5)
 
 
 def test_what_is_left_is_the_gradient_along_the_cell():

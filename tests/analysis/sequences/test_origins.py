@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.attribution.rollout import rollout, rollout_matrix
 from vizkit.analysis.sequences.alignment import Aligned, alignment, target_roles, together
@@ -39,22 +40,22 @@ def test_rows_are_those_of_one_matrix_over_both_texts():
         step[begin:end, at : at + len(layer.key)] += 0.5 * dense(layer).mean(0)
         whole = step @ whole
     result = origins(trace)
-    torch.testing.assert_close(result.encoder, whole[:4, :4])
-    torch.testing.assert_close(result.source, whole[4:, :4])
-    torch.testing.assert_close(result.target, whole[4:, 4:])
-    torch.testing.assert_close(result.source.sum(1) + result.target.sum(1), torch.ones(3))
+    assert_close(result.encoder, whole[:4, :4])
+    assert_close(result.source, whole[4:, :4])
+    assert_close(result.target, whole[4:, 4:])
+    assert_close(result.source.sum(1) + result.target.sum(1), torch.ones(3))
     assert (result.target.triu(1) == 0).all()
 
 
 @pytest.mark.parametrize("fusion", ["max", "min"])
 def test_rows_sum_to_one_with_every_fusion(fusion):
     result = origins(trace_of(ENCODER, MASKED, CROSS), fusion, residual=0.2)
-    torch.testing.assert_close(result.source.sum(1) + result.target.sum(1), torch.ones(3))
+    assert_close(result.source.sum(1) + result.target.sum(1), torch.ones(3))
 
 
 def test_without_residuals_additive_attention_is_its_own_rollout():
     trace = trace_of(CROSS)
-    torch.testing.assert_close(origins(trace, residual=0.0).source, trace.attention[0].weights[0].mean(0))
+    assert_close(origins(trace, residual=0.0).source, trace.attention[0].weights[0].mean(0))
 
 
 def test_two_texts_are_no_single_stream_even_where_they_are_equally_long():
@@ -68,7 +69,7 @@ def test_two_texts_are_no_single_stream_even_where_they_are_equally_long():
 def test_the_rollout_of_a_causal_text_never_comes_from_later_words():
     rows = rollout_matrix(trace_of(MASKED, MASKED))
     assert (rows.triu(1) == 0).all()
-    torch.testing.assert_close(rows.sum(1), torch.ones(3, dtype=rows.dtype))
+    assert_close(rows.sum(1), torch.ones(3, dtype=rows.dtype))
 
 
 def test_where_there_is_one_text_only_it_says_so():

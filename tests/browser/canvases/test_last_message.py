@@ -8,7 +8,7 @@ What is compared is all of the document and every pixel that is seen.
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import ndiff
-from functools import partial
+from functools import cache, partial
 from itertools import permutations
 from pathlib import Path
 
@@ -135,14 +135,20 @@ def unequal(now: str, then: str) -> list[str]:
     return [line[:120] for line in lines if line[0] in "+-"][:6]
 
 
+@cache
+def usual(script: str) -> list[Message]:
+    """Of its first view, for both tests."""
+    return messages(script, every=False)
+
+
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in SLOW])
 def test_it_shows_its_last_message_alone(paper: Page, script: str):
-    sent = messages(script, every=False)
+    sent = usual(script)
     assert len(sent) > 1
     assert remembers(paper, script, sent) == []
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_it_does_so_whatever_sent_them(paper: Page, script: str):
     assert remembers(paper, script, messages(script, every=True), every=True) == []
@@ -150,7 +156,7 @@ def test_it_does_so_whatever_sent_them(paper: Page, script: str):
 
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in SLOW])
 def test_it_grows_with_its_window(paper: Page, script: str):
-    sent = messages(script, every=False)[:1]
+    sent = usual(script)[:1]
     mount = "([name, sent]) => after(name, [sent])"
     then = paper.evaluate(mount, [script, sent])
     try:

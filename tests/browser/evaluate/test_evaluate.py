@@ -72,7 +72,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     ready(page)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
@@ -100,7 +100,7 @@ def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
     expect(begun).to_have_count(0)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/detection?detection_view=Many+scenes&eval_scenes_data=scenes&eval_scenes_images=12")

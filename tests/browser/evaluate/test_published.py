@@ -35,7 +35,7 @@ def choose(page: Page, key: str, option: str) -> None:
     page.get_by_role("option", name=option).click()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
     page.goto(f"{with_runs}/{PUBLISHED}")
     ready(page)
@@ -51,7 +51,7 @@ def test_tables_are_filtered_and_models_laid_beside(page: Page, with_runs: str):
     choose(page, "published", "ImageNet-1K")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_accuracy_against_data_size(page: Page, with_runs: str):
     page.goto(
         f"{with_runs}/{SIZE}&size_seed=0&size_epochs=300+images&size_runs=insects:easy+·+100+to+12,000+images+·+yours"

@@ -71,7 +71,7 @@ def test_patches_are_erased_and_exchanged_and_taken_back(page: Page, server: str
     expect(page).to_have_url(re.compile("tried=[^&]*swap"))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
     page.goto(
         f"{server}/intervene?models=bundled:insects_deit&image=digit 3&intervene_view=Smallest set"
@@ -82,7 +82,7 @@ def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
     expect(page.locator(MAIN).get_by_text("Stopped; what was computed is kept.")).to_be_visible()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_phone_has_the_picture_above_the_heads(phone: Page, server: str):
     phone.goto(f"{server}/{HERE}")
     ready(phone)

@@ -49,7 +49,7 @@ def test_arrow_keys_choose_a_place(page: Page, server: str):
     expect(page.locator(f"{MAIN} .says")).to_contain_text("Row 12, column 14 is given texture")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str):
     root = opened(page, server, "sr_place=13,13")
     left, top, side = enlarged(root)
@@ -71,7 +71,7 @@ def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str)
     expect(root).to_have_attribute("data-at", "12,12")  # a drag chooses no place
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
     opened(page, server)
     for name, size in (("second.jpg", (301, 97)), ("first.png", (40, 163))):
@@ -84,7 +84,7 @@ def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
     expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-shapes", "24 × 6, 8 × 24", timeout=LONG_MS)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str):
     enlarge = opened(page, server)
     canvas = enlarge.locator("canvas").first
@@ -104,7 +104,7 @@ def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str)
     expect(enlarge).to_have_attribute("data-at", chosen)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
     page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")  # an old address
     ready(page)

@@ -108,7 +108,7 @@ def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
     expect(page.locator(f"{MAIN} output").first).to_contain_text("where row 6, column 7 attends")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_page_opens_on_the_shift_and_plays_it_once(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin")
     expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
@@ -130,7 +130,7 @@ def test_it_does_not_play_for_who_wants_no_motion(page: Page, server: str):
     expect(page.locator(f"{MAIN} nav button.play")).to_have_text("▶ Play")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Shift&shift_step=5")
     ready(page)
@@ -147,7 +147,7 @@ def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
     expect(page.locator(f"{MAIN} output").first).to_contain_text("3 Windows.")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_is_switched_off_is_said(page: Page, server: str):
     page.goto(f"{server}/swin?models=bundled:insects_swin&image=mayfly+nymph&swin_view=Switched+off")
     ready(page)

@@ -38,7 +38,7 @@ def test_numbers_stand_in_the_cells_of_the_weights(page: Page, server: str):
     assert not {"-", "–", "NaN"} & {*map(str.strip, written)}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_table_of_the_bias_follows_the_pointer_and_a_click(page: Page, server: str):
     """Pointing chooses the key, a click the query, a small table the head."""
     page.goto(f"{server}/{HERE}&swin_view=Window&window_part=table+of+the+bias&swin_block=1")

@@ -152,7 +152,7 @@ def test_what_cannot_be_evaluated_gets_a_sentence(folder, tmp_path, capsys):
     assert "annotations.json" in capsys.readouterr().err
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_an_empty_picture_has_nothing_in_it(tmp_path):
     """A scene without insects is no error, in any of the commands."""
     from tests.models.detection.small import small_run

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 from tests.evaluation.data_set.toys import blobs, recorded
@@ -19,7 +20,7 @@ def test_votes_by_hand():
     known, labels = np.array([[2.0, 0], [0, 3], [-1, 0]]), np.array([0, 1, 1])
     shares = voted(known, labels, np.array([[5.0, 0]]), 2, k=2, temperature=0.5)
     one = 1 / (1 + np.exp(-2))
-    np.testing.assert_allclose(shares, [[one, 1 - one]], rtol=1e-6)
+    assert_allclose(shares, [[one, 1 - one]], rtol=1e-6)
 
 
 def test_the_vote_is_that_of_the_published_code():
@@ -30,7 +31,7 @@ def test_the_vote_is_that_of_the_published_code():
     hot = nn.functional.one_hot(torch.tensor(target[:60])[near], 3)
     theirs = (hot * (similar / 0.07).exp()[:, :, None]).sum(1)
     ours = voted(features[:60], target[:60], features[60:], 3)
-    np.testing.assert_allclose(ours, (theirs / theirs.sum(1, keepdim=True)).numpy(), rtol=1e-4, atol=1e-7)
+    assert_allclose(ours, (theirs / theirs.sum(1, keepdim=True)).numpy(), rtol=1e-4, atol=1e-7)
 
 
 def test_probes_tell_what_can_be_told_and_shuffled_labels_are_chance():
@@ -53,7 +54,7 @@ def test_no_picture_is_answered_by_a_probe_that_has_seen_it():
     told = out_of_sample(np.eye(60), target)
     assert abs((told.linear.argmax(1) == target).mean() - 0.5) < 0.25
     again = out_of_sample(np.eye(60), target)
-    np.testing.assert_array_equal(told.linear, again.linear)
+    assert_array_equal(told.linear, again.linear)
 
 
 def test_rare_labels_are_left_out_and_too_few_are_refused():
@@ -61,7 +62,7 @@ def test_rare_labels_are_left_out_and_too_few_are_refused():
     target[0] = 3
     told = out_of_sample(features, target)
     assert 0 not in told.rows
-    np.testing.assert_allclose(told.linear.sum(1), 1)
+    assert_allclose(told.linear.sum(1), 1)
     with pytest.raises(NotApplicable, match="two labels"):
         out_of_sample(features, np.zeros(31, np.int64))
 
@@ -76,7 +77,7 @@ def test_a_map_keeps_what_lies_together(how):
     assert abs(made.chance - 1 / 3) < 0.1
     assert made.trustworthiness > 0.75
     assert np.abs(made.xy).max() == pytest.approx(1)
-    np.testing.assert_array_equal(made.xy, embedding(recorded(features, target), how=how).xy)
+    assert_array_equal(made.xy, embedding(recorded(features, target), how=how).xy)
 
 
 def test_two_dimensions_lose_nothing_and_the_figures_say_so():
@@ -120,7 +121,7 @@ def test_influence_is_the_cosine_of_gradients_by_autograd():
     probabilities = layer(features).softmax(1).detach().numpy()
     for row in range(len(truth)):
         ours = influence.last_layer(probabilities, truth.numpy(), features.numpy(), row)
-        np.testing.assert_allclose(ours, (stacked @ stacked[row]).numpy(), rtol=1e-6, atol=1e-12)
+        assert_allclose(ours, (stacked @ stacked[row]).numpy(), rtol=1e-6, atol=1e-12)
 
 
 def test_influence_is_captums(tmp_path):
@@ -144,13 +145,13 @@ def test_influence_is_captums(tmp_path):
     products = theirs.influence((data.tensors[0], truth)).detach().numpy()
     expected = products[2] / np.sqrt(np.diag(products) * products[2, 2])
     ours = influence.last_layer(layer(features).softmax(1).detach().numpy(), truth.numpy(), features.numpy(), 2)
-    np.testing.assert_allclose(ours, expected, rtol=1e-6)
+    assert_allclose(ours, expected, rtol=1e-6)
 
 
 def test_influence_by_hand():
     """p = (½, ½), labels 0 and 1: p − y = (−½, ½) and (½, −½), cosine −1; with the bias h = (1, 1, 1) and (2, 0, 1)."""
     values = influence.last_layer(np.full((2, 2), 0.5), np.array([0, 1]), np.array([[1.0, 1], [2, 0]]), 0)
-    np.testing.assert_allclose(values, [1, -3 / np.sqrt(3 * 5)])
+    assert_allclose(values, [1, -3 / np.sqrt(3 * 5)])
 
 
 def test_an_error_is_taught_by_pictures_of_the_wrong_label():

@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.__main__ import main
@@ -33,16 +35,16 @@ def test_what_is_kept_is_what_the_model_gives(digits):
         read = torch.nn.functional.linear(
             torch.tensor(found.features), digits.model.head.weight, digits.model.head.bias
         )
-    np.testing.assert_allclose(found.logits, logits, atol=1e-4)
-    np.testing.assert_allclose(read, logits, atol=1e-4)
+    assert_allclose(found.logits, logits, atol=1e-4)
+    assert_allclose(read, logits, atol=1e-4)
     assert found.linear
-    np.testing.assert_array_equal(found.right, found.answer == images.targets)
+    assert_array_equal(found.right, found.answer == images.targets)
     assert (found.method, found.maps.shape[0], len(found.keys)) == ("rollout", 40, 40)
     assert np.isfinite(found.loss).all()
     assert ((found.entropy >= 0) & (found.entropy <= 1)).all()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_it_goes_on_where_it_was_stopped_and_is_not_made_twice(digits, monkeypatch):
     images, told = open_labelled("digits", images=300), []
     with pytest.raises(StoppedError):
@@ -55,8 +57,8 @@ def test_it_goes_on_where_it_was_stopped_and_is_not_made_twice(digits, monkeypat
     assert is_recorded(digits, images)
     monkeypatch.setattr("vizkit.explanations.kept.make_missing", None)
     again = record(digits, images)
-    np.testing.assert_array_equal(found.features, again.features)
-    np.testing.assert_array_equal(found.maps, again.maps)
+    assert_array_equal(found.features, again.features)
+    assert_array_equal(found.maps, again.maps)
 
 
 def folder_with_classes(path, splits=("",)):
@@ -79,7 +81,7 @@ def test_a_broken_file_is_named_and_a_stranger_is_neither_right_nor_wrong(tmp_pa
     assert found.keys == [found.images.place(row) for row in found.rows.tolist()]
     assert not found.known.any()
     assert np.isnan(found.loss).all()
-    np.testing.assert_array_equal(found.picture(0), found.images[int(found.rows[0])][0])
+    assert_array_equal(found.picture(0), found.images[int(found.rows[0])][0])
 
 
 def test_a_folders_own_splits_are_kept_and_several_are_joined(tmp_path):
@@ -90,7 +92,7 @@ def test_a_folders_own_splits_are_kept_and_several_are_joined(tmp_path):
     assert (len(both), both.split) == (10, "train+test")
     parts = {split: open_set("digits", split, images=5) for split in ("train", "test")}
     assert both.digest == joined(parts).digest != joined({"test": parts["test"], "train": parts["train"]}).digest
-    np.testing.assert_array_equal(both[7][0], parts["test"][2][0])
+    assert_array_equal(both[7][0], parts["test"][2][0])
     with pytest.raises(DatasetError):
         open_labelled("digits", "train+nothing")
 
@@ -107,15 +109,15 @@ def test_an_embedding_has_features_and_no_answers(digits):
     headless.model.reset_classifier(0)
     found = record(replace(headless, outputs=0), open_labelled("digits", images=8))
     assert (found.classifies, found.linear) == (False, False)
-    np.testing.assert_array_equal(found.features, found.logits)
+    assert_array_equal(found.features, found.logits)
 
 
 def test_entropy_by_hand():
     rows = torch.tensor([[1.0, 0, 0, 0], [2, 2, 2, 2], [1, 1, 0, 0]])
-    torch.testing.assert_close(evenness(rows), torch.tensor([0.0, 1.0, 0.5]))
+    assert_close(evenness(rows), torch.tensor([0.0, 1.0, 0.5]))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_library_and_the_command_look_over_a_set(tmp_path, digits, capsys):
     look = data_set(digits, "digits", images=60)
     assert isinstance(look, Look)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 from torch import nn
 
 from tests.evaluation.data_set.toys import recorded
@@ -70,14 +71,14 @@ def test_the_largest_gap_tells_how_many_clusters_there_are():
 
 def test_affinity_is_symmetric_and_only_of_neighbours():
     near = affinity(np.abs(np.subtract.outer(np.arange(30.0), np.arange(30.0))))
-    np.testing.assert_allclose(near, near.T)
+    assert_allclose(near, near.T)
     assert near[0, 1] > 0.1 > near[0, 29]
 
 
 def test_excess_by_hand():
     """Others have mean 1 and deviation 1 at each place, so the floor adds ¼."""
     others = np.array([[0.0, 0], [2, 2]], np.float32)
-    np.testing.assert_allclose(excess_over(np.array([[3.5, 0.0]], np.float32), others), [[2.0, 0.0]])
+    assert_allclose(excess_over(np.array([[3.5, 0.0]], np.float32), others), [[2.0, 0.0]])
 
 
 def test_maps_that_are_missing_and_few_pictures_are_no_error():

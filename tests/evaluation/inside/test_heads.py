@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pyarrow
 import pytest
+from numpy.testing import assert_allclose
 
 import vizkit
 from vizkit.analysis.attention.head_atlas import HeadAtlas, as_json, from_json, table
@@ -57,12 +58,12 @@ def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pyte
     assert kept.done == 4
     again = order_of(loaded, 6, ablation=ablation)
     assert again.images == whole.images == 6
-    np.testing.assert_allclose(again.lost, whole.lost, atol=1e-5)
-    np.testing.assert_allclose(again.estimate, whole.estimate, atol=1e-5)
+    assert_allclose(again.lost, whole.lost, atol=1e-5)
+    assert_allclose(again.estimate, whole.estimate, atol=1e-5)
     assert again.examples == whole.examples
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_head_that_is_taken_away_gives_its_mean() -> None:
     loaded = vizkit.load("bundled:digits_swin", device="cpu")
     result = order_of(loaded, 1)
@@ -90,7 +91,7 @@ def test_behaviours_of_many_pictures_are_those_of_each(name) -> None:
         pixels = few.pixels(range(at, at + 1))
         alone = heads.behaviours_of(families.trace(loaded, pixels), pixels[0])
         together = np.array([row[each] for each in heads.BEHAVIOURS])
-        np.testing.assert_allclose(together, alone.numpy(), atol=2e-5, equal_nan=True)
+        assert_allclose(together, alone.numpy(), atol=2e-5, equal_nan=True)
     mean = heads.means(rows)
     assert len(mean["entropy"]) == len(heads.names_of(heads.places_of(loaded)))
     assert all(map(math.isnan, mean["registers"]))
@@ -104,7 +105,7 @@ def test_pictures_that_cannot_be_read_are_left_out_and_keep_their_numbers() -> N
     assert found.examples == ((2, 0), (0, 2))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -> None:
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
     order = order_of(loaded, 4)
@@ -122,7 +123,7 @@ def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -
     assert again.importance["mean"].examples == order.examples
     assert [*table(again)][:4] == ["layer", "head", "mean lost", "mean half"]
     assert "registers" not in table(again)  # there are none
-    np.testing.assert_allclose(table(again)["entropy"], table(atlas)["entropy"], rtol=1e-5)
+    assert_allclose(table(again)["entropy"], table(atlas)["entropy"], rtol=1e-5)
 
 
 def test_shares_by_hand() -> None:

@@ -1,7 +1,7 @@
 """CKA over batches: stopped and gone on, it is what it is in one go."""
 
 import pytest
-import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.evaluation.inside.similarity import Part, similarity
@@ -24,6 +24,6 @@ def test_stopped_and_gone_on_it_is_the_same():
     assert len(parts) == 1
     again = similarity(models, "digits", 16, batch=8, parts=parts)
     assert again.images == whole.images == 16
-    torch.testing.assert_close(again.values, whole.values)
+    assert_close(again.values, whole.values)
     assert whole.values.diagonal() == pytest.approx(1)
     assert float(whole.values[0, 1]) > float(whole.values[0, -1])  # the next layer is more alike than the last of Swin

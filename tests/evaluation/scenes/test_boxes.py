@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from vizkit.evaluation.scenes import boxes
 from vizkit.evaluation.scenes.boxes import KINDS, Boxes, curves, measure, mistakes
@@ -61,7 +62,7 @@ def test_a_curve_by_hand():
     there = squares((0, 0, 0.3, 0.3, 1), (1, 0, 0.5, 0.5, 1))
     said = squares((1, 0, 0.5, 0.5, 0.9), (0, 0, 0.8, 0.8, 0.8), (0, 0, 0.3, 0.3, 0.7))
     curve = curves(said, there, 1, np.ones((1, 2)))[0, 0, 0]
-    np.testing.assert_allclose(curve, [1.0] * 51 + [2 / 3] * 50)
+    assert_allclose(curve, [1.0] * 51 + [2 / 3] * 50)
     assert measure(said, there, 1, 2).ap50.value == pytest.approx((51 + 50 * 2 / 3) / 101)
 
 
@@ -71,7 +72,7 @@ def test_the_order_of_the_scores_changes_nothing():
     turned = Boxes(said.scene[order], said.labels[order], said.boxes_cxcywh[order], said.scores[order])
     assert measure(turned, there, 3, 40) == measure(said, there, 3, 40)
     assert mistakes(turned, there, 0.3).counts == mistakes(said, there, 0.3).counts
-    np.testing.assert_array_equal(mistakes(turned, there).by_scene(40), mistakes(said, there).by_scene(40))
+    assert_array_equal(mistakes(turned, there).by_scene(40), mistakes(said, there).by_scene(40))
 
 
 def test_scenes_drawn_once_each_are_the_point_and_drawn_twice_are_two_scenes(monkeypatch):
@@ -100,7 +101,7 @@ def test_scenes_drawn_once_each_are_the_point_and_drawn_twice_are_two_scenes(mon
         for keep in [np.concatenate([each.scene % 3 > 0, np.ones((each.scene % 3 == 2).sum(), bool)])]
     ]
     drawn = curves(said, there, 3, weights[None]).mean(-1)
-    np.testing.assert_allclose(drawn, curves(*doubled, 3, np.ones((1, 80))).mean(-1), atol=1e-12)
+    assert_allclose(drawn, curves(*doubled, 3, np.ones((1, 80))).mean(-1), atol=1e-12)
 
 
 def test_kinds_of_mistakes_by_hand():

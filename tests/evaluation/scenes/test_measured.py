@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmarks.bundled.scenes_looking import densities, looking
 from benchmarks.bundled.scenes_measured import measure
@@ -76,12 +77,12 @@ def test_what_is_kept_is_what_was_judged(tmp_path):
     for row, other in zip(outcome.models, again.models, strict=True):
         assert row.measures == other.measures == measured_again(other.said, again.there, 3, 3)
         for name in ("scene", "labels", "boxes_cxcywh", "scores"):
-            np.testing.assert_array_equal(getattr(row.said, name), getattr(other.said, name))
+            assert_array_equal(getattr(row.said, name), getattr(other.said, name))
         assert len(row.said) == 3 * 6  # queries
     assert [path.name for path in tmp_path.glob("out*")] == ["outcome.npz"]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_stopped_it_goes_on_and_what_was_said_is_never_asked_again(monkeypatch):
     scenes, asked, told = box_set(("ant", "bee", "wasp"), scene([0, 1], 0), scene([], 1), scene([2], 2)), [], []
     whole, real = judge([small_detector()], scenes, {}), judging.found
@@ -119,9 +120,9 @@ def test_attention_per_pixel_by_hand():
     weights = torch.tensor([[0.6, 0.1, 0.1, 0.2], [0.25, 0.25, 0.25, 0.25]])
     instances = scene([0, 1]).instances
     found = densities(weights, (2, 2), instances, (torch.tensor([0, 1]), torch.tensor([0, 1])))
-    np.testing.assert_allclose(found, [[2.4, 0.8], [1.0, 1.0]], rtol=1e-5)
+    assert_allclose(found, [[2.4, 0.8], [1.0, 1.0]], rtol=1e-5)
     exchanged = densities(weights, (2, 2), instances, (torch.tensor([0]), torch.tensor([1])))
-    np.testing.assert_allclose(exchanged, [[0.8, 2.4]], rtol=1e-5)
+    assert_allclose(exchanged, [[0.8, 2.4]], rtol=1e-5)
     assert densities(weights, (2, 2), scene([0]).instances, (torch.tensor([0]), torch.tensor([0]))).shape == (0, 2)
 
 

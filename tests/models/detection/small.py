@@ -2,9 +2,9 @@
 
 import json
 
-import torch
 from safetensors.torch import save_file
 
+from tests.drawn import seeded
 from vizkit.image import Preprocessing
 from vizkit.models.detection.building import Backbone, backbone_of, build
 from vizkit.models.detection.opening import Detector, config_of
@@ -25,8 +25,7 @@ LABELS = ("ant", "bee", "wasp")
 
 
 def small_detector(labels=LABELS, seed=0):
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed):
         model = build("detr_small", len(labels), backbone_of(PLAN), SIZES).eval().requires_grad_(False)
     return Detector("small", model, tuple(labels), NEEDS, "mit")
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.models.detection.assignments import assigned, costs_of, things_of
 from vizkit.models.detection.matching import Costs, Weights
@@ -37,7 +38,7 @@ def test_nothing_to_find_costs_nothing():
 def test_boxes_go_to_shares():
     boxes = np.array([[2.0, 3.0, 12.0, 7.0]])
     things = things_of(boxes, np.array([1]), (10, 20))
-    torch.testing.assert_close(things.boxes_cxcywh, torch.tensor([[0.35, 0.5, 0.5, 0.4]]))
+    assert_close(things.boxes_cxcywh, torch.tensor([[0.35, 0.5, 0.5, 0.4]]))
     sure = torch.tensor([[[-50.0, 50.0, -50.0]]])
     same = costs_of(Answers(sure, things.boxes_cxcywh[None]), things)
     assert float(same.total(Weights())[0, 0]) == pytest.approx(0, abs=1e-5)

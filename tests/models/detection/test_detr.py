@@ -2,6 +2,7 @@
 
 import timm
 import torch
+from torch.testing import assert_close
 from transformers import DetrConfig, DetrForObjectDetection, ResNetConfig
 
 from vizkit.models.detection.from_transformers import from_transformers
@@ -9,7 +10,7 @@ from vizkit.models.networks.detr import DETR
 from vizkit.models.networks.positions import cell_positions, point_positions
 
 
-def theirs() -> DetrForObjectDetection:
+def theirs():
     resnet = ResNetConfig(
         embedding_size=8, hidden_sizes=[8, 12, 16, 20], depths=[1, 1, 1, 1], layer_type="basic", out_features=["stage4"]
     )
@@ -36,7 +37,7 @@ def theirs() -> DetrForObjectDetection:
     return model
 
 
-def backbone() -> torch.nn.Module:
+def backbone():
     return timm.create_model("resnet18", num_classes=0, global_pool="")
 
 
@@ -46,8 +47,8 @@ def test_outputs_are_those_of_transformers():
     expected = model(pixel_values=pixels)
     answers = from_transformers(model)(pixels)
     assert expected.logits.std() > 0.1
-    torch.testing.assert_close(answers.logits, expected.logits, atol=1e-4, rtol=0)
-    torch.testing.assert_close(answers.boxes_cxcywh, expected.pred_boxes, atol=1e-5, rtol=0)
+    assert_close(answers.logits, expected.logits, atol=1e-4, rtol=0)
+    assert_close(answers.boxes_cxcywh, expected.pred_boxes, atol=1e-5, rtol=0)
 
 
 def test_the_size_of_detr_r50():
@@ -63,11 +64,11 @@ def test_positions_are_half_rows_half_columns():
     places = cell_positions((3, 5), 16)
     assert places.shape == (15, 16)
     grid = places.unflatten(0, (3, 5))
-    torch.testing.assert_close(grid[1, 0, :8], grid[1, 4, :8])
-    torch.testing.assert_close(grid[0, 2, 8:], grid[2, 2, 8:])
+    assert_close(grid[1, 0, :8], grid[1, 4, :8])
+    assert_close(grid[0, 2, 8:], grid[2, 2, 8:])
     # The first pair of channels turns once from edge to edge: the sine of 2π · (row + 1) / rows.
-    torch.testing.assert_close(grid[:, 0, 0], (torch.arange(1, 4) / 3 * 2 * torch.pi).sin(), atol=1e-5, rtol=0)
-    torch.testing.assert_close(point_positions(torch.tensor([0.4, 1 / 3]), 16), grid[0, 1], atol=1e-5, rtol=0)
+    assert_close(grid[:, 0, 0], (torch.arange(1, 4) / 3 * 2 * torch.pi).sin(), atol=1e-5, rtol=0)
+    assert_close(point_positions(torch.tensor([0.4, 1 / 3]), 16), grid[0, 1], atol=1e-5, rtol=0)
 
 
 def test_permuted_queries_give_permuted_answers():
@@ -81,8 +82,8 @@ def test_permuted_queries_give_permuted_answers():
         order = torch.tensor([3, 0, 4, 2, 1])
         model.queries.weight.copy_(model.queries.weight[order])
         after = model(pixels)
-    torch.testing.assert_close(after.logits, before.logits[:, order])
-    torch.testing.assert_close(after.boxes_cxcywh, before.boxes_cxcywh[:, order])
+    assert_close(after.logits, before.logits[:, order])
+    assert_close(after.boxes_cxcywh, before.boxes_cxcywh[:, order])
 
 
 def test_conditional_queries_start_all_over_the_image_and_learn():

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.models.detection import opening
 from vizkit.models.detection.building import Backbone, backbone_of, build
@@ -35,15 +36,15 @@ def test_the_maps_of_a_query_are_shares_and_follow_the_product():
     states, image = torch.randn(3, 8), torch.tensor([0, 1, 1])
     made = maps(states, memory, image)
     assert made.shape == (3, 2, 3, 5)
-    torch.testing.assert_close(made.sum((2, 3)), torch.ones(3, 2))
+    assert_close(made.sum((2, 3)), torch.ones(3, 2))
     scores = (maps.query(states)[2, 4:] @ maps.key(memory)[1, 4:].flatten(1)) / 2  # its second head, √4
-    torch.testing.assert_close(made[2, 1].flatten(), scores.softmax(-1))
+    assert_close(made[2, 1].flatten(), scores.softmax(-1))
 
 
 def test_a_box_is_drawn_by_the_share_of_each_cell():
     made = box_maps(torch.tensor([[0.5, 0.25, 0.5, 0.5], [0.0, 1.0, 0.5, 0.2]]), (2, 4))
     assert made[0, 0].tolist() == [[0, 1, 1, 0], [0, 0, 0, 0]]
-    torch.testing.assert_close(made[1, 0], torch.tensor([[0, 0, 0, 0], [0.2, 0, 0, 0]]))
+    assert_close(made[1, 0], torch.tensor([[0, 0, 0, 0], [0.2, 0, 0, 0]]))
 
 
 def test_a_query_is_answered_from_its_own_picture(detr, head):
@@ -53,15 +54,15 @@ def test_a_query_is_answered_from_its_own_picture(detr, head):
     both = head(*given.inputs(torch.tensor([0, 1, 1]), torch.tensor([2, 2, 4])))
     assert both.shape == (3, 16, 16)
     own = head(*alone.inputs(torch.tensor([0, 0]), torch.tensor([2, 4])))
-    torch.testing.assert_close(both[1:], own, atol=1e-4, rtol=1e-4)
+    assert_close(both[1:], own, atol=1e-4, rtol=1e-4)
     assert not torch.allclose(both[0], both[1], atol=1e-3)
 
 
 def test_the_states_are_those_from_which_the_answers_come(detr):
     pixels = torch.randn(1, 3, 64, 64)
     given = mask_inputs(detr, pixels)
-    torch.testing.assert_close(detr.classes(given.states), given.answers.logits)
-    torch.testing.assert_close(given.answers.logits, detr(pixels).logits)
+    assert_close(detr.classes(given.states), given.answers.logits)
+    assert_close(given.answers.logits, detr(pixels).logits)
 
 
 def test_every_parameter_learns_and_no_instance_is_no_error(detr, head):
@@ -112,7 +113,7 @@ def run(tmp_path, detr, head):
 def test_it_opens_as_it_was_saved(run, detr, head):
     opened, given = open_masks(run), mask_inputs(detr, torch.randn(1, 3, 64, 64))
     which = torch.tensor([0]), torch.tensor([3])
-    torch.testing.assert_close(opened(*given.inputs(*which)), head(*given.inputs(*which)))
+    assert_close(opened(*given.inputs(*which)), head(*given.inputs(*which)))
     assert has_masks(run)
     assert opening.open_detector(run).labels == ("a", "b", "c")
 

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 import torch
+from torch.testing import assert_close
 from torchmetrics.functional.detection import generalized_intersection_over_union
 
 from vizkit.models.detection.matching import Things, Weights, costs, greedy, losses, match, matched
@@ -61,7 +62,7 @@ def test_overlap_is_that_of_torchmetrics():
         return torch.cat([boxes[:, :2] - boxes[:, 2:] / 2, boxes[:, :2] + boxes[:, 2:] / 2], 1)
 
     theirs = generalized_intersection_over_union(corners(first), corners(second), aggregate=False)
-    torch.testing.assert_close(1 - mine, theirs)
+    assert_close(1 - mine, theirs)
 
 
 def test_losses_of_one_thing_worked_out_by_hand():

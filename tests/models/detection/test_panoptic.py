@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from vizkit.models.detection.panoptic import ious, matches, quality
 from vizkit.models.detection.segmenting import Segments
@@ -14,7 +15,7 @@ TRUTH = Segments(np.array([[1, 1, 1, 0], [1, 2, 2, 0]], np.uint8), np.array([3, 
 
 def test_iou_by_hand():
     said = Segments(np.array([[1, 1, 0, 0], [1, 1, 2, 2]], np.uint8), np.array([3, 5]))
-    np.testing.assert_allclose(ious(said, TRUTH), [[3 / 5, 1 / 5], [0, 1 / 3]])
+    assert_allclose(ious(said, TRUTH), [[3 / 5, 1 / 5], [0, 1 / 3]])
     assert matches(said, TRUTH) == [(0, 0, pytest.approx(0.6))]
     found = quality([said], [TRUTH], 6)
     assert found.pq == pytest.approx((0.6 + 0) / 2)

@@ -2,10 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
+from tests.drawn import noise, noisy_picture
 from tests.models.detection.tiny import tiny
 from vizkit.models.detection import tracing
 from vizkit.models.detection.seen import look, sure
@@ -15,7 +16,7 @@ from vizkit.models.recording.recorder import Recorder
 from vizkit.saving import open_npz, save_npz
 from vizkit.traces import Tokens, TraceError
 
-PICTURE = np.random.default_rng(0).integers(256, size=(50, 71, 3), dtype=np.uint8)
+PICTURE = noisy_picture(50, 71)
 LAYERS = [
     ("encoder.0.attn", "cells", "cells"),
     ("encoder.1.attn", "cells", "cells"),
@@ -57,7 +58,7 @@ def test_weights_times_values_are_what_the_layer_gives(conditional):
     for layer in trace.attention:
         value = values[layer.name].unflatten(-1, (2, 8)).transpose(1, 2)
         mixed = (layer.weights @ value).transpose(1, 2).flatten(2)
-        torch.testing.assert_close(mixed, given[layer.name])
+        assert_close(mixed, given[layer.name])
 
 
 def test_a_layer_that_is_not_recorded_is_noticed(monkeypatch):
@@ -116,11 +117,11 @@ def test_what_is_seen_is_what_the_model_says(conditional):
     with torch.no_grad():
         expected = detector.model.by_layer(tracing.pixels_of(detector, PICTURE))
     for own, other in zip(seen.layers, expected, strict=True):
-        torch.testing.assert_close(own.logits, other.logits)
-        torch.testing.assert_close(own.boxes_cxcywh, other.boxes_cxcywh)
+        assert_close(own.logits, other.logits)
+        assert_close(own.boxes_cxcywh, other.boxes_cxcywh)
     assert [len(part) for part in (seen.encoder, seen.cross, seen.among)] == [2, 2, 2]
     assert seen.memory.shape == (6, 16)
-    torch.testing.assert_close(seen.of_query(1, 4).sum(), torch.tensor(1.0))
+    assert_close(seen.of_query(1, 4).sum(), torch.tensor(1.0))
     assert torch.equal(seen.of_query(0, 4, 1), seen.cross[0][1, 4].view(2, 3))
 
 
@@ -132,10 +133,10 @@ def test_without_self_attention_a_query_knows_of_no_other(conditional):
     for weights in detector.model.decoder.parameters():
         weights *= 5 if weights.dim() > 1 else 1
     before = {way: look(detector, PICTURE, self_attention=way) for way in (True, False)}
-    detector.model.queries.weight[4] = 30 * torch.randn(16, generator=torch.Generator().manual_seed(0))
+    detector.model.queries.weight[4] = 30 * noise(16)
     after = {way: look(detector, PICTURE, self_attention=way) for way in (True, False)}
     others = {way: [each[way].layers[-1].logits[0, :4] for each in (before, after)] for way in (True, False)}
-    torch.testing.assert_close(*others[False])
+    assert_close(*others[False])
     effect = (others[True][0] - others[True][1]).abs().max()
     assert effect > 100 * torch.finfo(effect.dtype).eps * others[True][0].abs().max()  # 40 times that
     assert before[False].among == ()

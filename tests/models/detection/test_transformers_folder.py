@@ -2,15 +2,16 @@
 
 import json
 
-import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from torch.testing import assert_close
 from transformers import DetrConfig, DetrForObjectDetection, DetrImageProcessor
 from transformers.models.detr.image_processing_detr import get_size_with_aspect_ratio
 
+from tests.drawn import noisy_picture
 from tests.models.detection.test_detr import theirs
 from vizkit.models.detection.detecting import detect
 from vizkit.models.detection.opening import finds, open_detector
@@ -39,7 +40,7 @@ def test_what_is_found_is_what_transformers_finds(folder, model):
     assert finds(folder)
     assert detector.labels == ("cat", "dog", "bird")
     assert detector.edges_px == (96, 150)
-    picture = np.random.default_rng(0).integers(0, 256, (60, 140, 3), np.uint8)
+    picture = noisy_picture(60, 140)
     expected_processor = DetrImageProcessor.from_pretrained(folder)
     with torch.no_grad():
         given_pixels = expected_processor(images=Image.fromarray(picture), return_tensors="pt")
@@ -49,12 +50,12 @@ def test_what_is_found_is_what_transformers_finds(folder, model):
     found = detect(detector, picture, 0.0)
     order = expected["scores"].argsort(descending=True)
     scores = torch.tensor([each.score for each in found])
-    torch.testing.assert_close(scores, expected["scores"][order], atol=0.02, rtol=0)  # other code resizes
+    assert_close(scores, expected["scores"][order], atol=0.02, rtol=0)  # other code resizes
     best = found[0]
     assert best.label == model.config.id2label[int(expected["labels"][order[0]])]
     lowest, highest = torch.zeros(4), torch.tensor([140.0, 60, 140, 60])
     box = expected["boxes"][order[0]].clamp(lowest, highest)
-    torch.testing.assert_close(torch.tensor(best.box_xyxy), box, atol=2.0, rtol=0)
+    assert_close(torch.tensor(best.box_xyxy), box, atol=2.0, rtol=0)
 
 
 OLDER = {"use_timm_backbone": True, "backbone": "resnet18", "scale_embedding": False, "num_hidden_layers": 1}
@@ -99,8 +100,8 @@ def test_a_backbone_of_timm_opens_as_today_and_as_facebook_wrote_it(tmp_path, ol
     assert detector.edges_px == (800, 1333)
     with torch.no_grad():
         answers, expected = detector.model(pixels), model(pixel_values=pixels)
-    torch.testing.assert_close(answers.logits, expected.logits, atol=1e-4, rtol=0)
-    torch.testing.assert_close(answers.boxes_cxcywh, expected.pred_boxes, atol=1e-5, rtol=0)
+    assert_close(answers.logits, expected.logits, atol=1e-4, rtol=0)
+    assert_close(answers.boxes_cxcywh, expected.pred_boxes, atol=1e-5, rtol=0)
 
 
 @given(height=st.integers(1, 3000), width=st.integers(1, 3000), shorter=st.integers(1, 900), more=st.integers(0, 900))

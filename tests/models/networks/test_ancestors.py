@@ -4,6 +4,7 @@ import pytest
 import timm
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
@@ -44,7 +45,7 @@ def test_lenet_is_its_formula(lenet):
     s4 = F.avg_pool2d(c3, 2).flatten(1)  # C5 reads all of S4, so it is a linear layer on its 400 numbers
     c5 = F.linear(s4, lenet.c5.weight.flatten(1), lenet.c5.bias).tanh()
     out = lenet.head(F.linear(c5, lenet.f6.weight, lenet.f6.bias).tanh())
-    torch.testing.assert_close(lenet(pixels), out)
+    assert_close(lenet(pixels), out)
     assert lenet.forward_head(lenet.forward_features(pixels), pre_logits=True).shape == (2, 84)
 
 
@@ -52,7 +53,7 @@ def test_28_pixels_are_32_with_a_border_of_zeros(lenet):
     small = timm.create_model("lenet5", img_size=28).eval()
     small.load_state_dict(lenet.state_dict())
     pixels = torch.randn(1, 1, 28, 28)
-    torch.testing.assert_close(small(pixels), lenet(F.pad(pixels, (2, 2, 2, 2))))
+    assert_close(small(pixels), lenet(F.pad(pixels, (2, 2, 2, 2))))
     with pytest.raises(ValueError, match="32×32 or 28×28 pixels, not 64×48"):
         timm.create_model("lenet5", img_size=(64, 48))
 
@@ -84,9 +85,9 @@ def test_stages_leave_the_network_as_timm_wants_them(name):
     pixels = torch.randn(1, 1, 32, 32)
     last, stages = model.forward_intermediates(pixels)
     assert [stage.shape[1] for stage in stages] == [info["num_chs"] for info in model.feature_info]
-    torch.testing.assert_close(model.forward_head(last), model(pixels))
+    assert_close(model.forward_head(last), model(pixels))
     (second,) = model.forward_intermediates(pixels, indices=[1], intermediates_only=True, stop_early=True)
-    torch.testing.assert_close(second, stages[1])
+    assert_close(second, stages[1])
 
 
 def test_the_mlp_has_a_weight_for_every_pixel():
@@ -128,7 +129,7 @@ def test_torchvisions_cnns_give_their_features(name, grids, photo):
     assert [f.tokens.grid for f in trace.features] == grids
     assert family_of(loaded.model) == "cnn"
     assert trace.check.passed
-    torch.testing.assert_close(trace.logits, loaded.model(pixels_of(loaded, photo))[0])
+    assert_close(trace.logits, loaded.model(pixels_of(loaded, photo))[0])
 
 
 def test_their_stages_are_timms(photo):
@@ -140,4 +141,4 @@ def test_their_stages_are_timms(photo):
     for own, other in zip(
         vizkit.trace(ours, photo).features, theirs.forward_intermediates(pixels, intermediates_only=True), strict=True
     ):
-        torch.testing.assert_close(own.values, other[0].flatten(1).T, atol=1e-4, rtol=1e-4)
+        assert_close(own.values, other[0].flatten(1).T, atol=1e-4, rtol=1e-4)

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 from vizkit.models.networks.sequence_models import NETWORKS, build
 from vizkit.models.networks.sequence_parts import causal, no_pads
@@ -14,7 +15,7 @@ SEQ2SEQ = [name for name in NETWORKS if name.startswith("seq2seq")]
 SIZES = {"seq2seq_transformer": {"dim": 12, "depth": 2, "heads": 2, "hidden": 20, "max_length": 19}}
 
 
-def network(name: str) -> nn.Module:
+def network(name):
     torch.manual_seed(7)
     return build(name, WORDS, SIZES.get(name, {"dim": 12})).eval()
 
@@ -59,7 +60,7 @@ def test_the_transformer_is_torchs_own() -> None:
         src_key_padding_mask=pads,
         memory_key_padding_mask=pads,
     )
-    torch.testing.assert_close(ours(source, target), ours.head(expected), atol=1e-5, rtol=0)
+    assert_close(ours(source, target), ours.head(expected), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, "causal_lm"])
@@ -70,7 +71,7 @@ def test_a_later_word_changes_no_earlier_output(name: str) -> None:
     changed = target.clone()
     changed[:, 4:] = texts(2, 3, seed=2)
     before, after = ask(target), ask(changed)
-    torch.testing.assert_close(before[:, :4], after[:, :4], atol=1e-6, rtol=0)
+    assert_close(before[:, :4], after[:, :4], atol=1e-6, rtol=0)
     assert (before[:, 4:] - after[:, 4:]).abs().max() > 1e-3
 
 
@@ -89,7 +90,7 @@ def test_the_filling_of_a_shorter_text_changes_nothing(name: str) -> None:
     filled = torch.cat([short, torch.full((1, 5), PAD)], 1)
     target = texts(1, 4, seed=1)
     ask = (lambda ids: model(ids, target)) if name in SEQ2SEQ else (lambda ids: model(ids)[:, :6])
-    torch.testing.assert_close(ask(short), ask(filled), atol=1e-5, rtol=0)
+    assert_close(ask(short), ask(filled), atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, "causal_lm"])
@@ -101,7 +102,7 @@ def test_words_one_by_one_give_what_all_at_once_give(name: str) -> None:
     state = model.start(target if name == "causal_lm" else source)
     for place in range(7):
         logits, state = model.step(target[:, place], state)
-        torch.testing.assert_close(logits, expected[:, place], atol=1e-5, rtol=0)
+        assert_close(logits, expected[:, place], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, "causal_lm"])
@@ -113,7 +114,7 @@ def test_rows_of_a_state_go_on_as_their_texts(name: str) -> None:
     order = torch.tensor([2, 0])
     again, _ = model.step(first[order], state.rows(order))
     both, _ = model.step(first, state)
-    torch.testing.assert_close(again, both[order], atol=1e-6, rtol=0)
+    assert_close(again, both[order], atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("name", SEQ2SEQ)
@@ -150,5 +151,5 @@ def test_the_lstms_state_is_the_formula() -> None:
         let_in, keep, new, out = gates.chunk(4)
         state = keep.sigmoid() * state + let_in.sigmoid() * new.tanh()
         hidden = out.sigmoid() * state.tanh()
-    torch.testing.assert_close(model.encode(source)[0, -1], hidden, atol=1e-6, rtol=0)
-    torch.testing.assert_close(model.start(source).cell[0], state, atol=1e-6, rtol=0)
+    assert_close(model.encode(source)[0, -1], hidden, atol=1e-6, rtol=0)
+    assert_close(model.start(source).cell[0], state, atol=1e-6, rtol=0)

@@ -2,18 +2,19 @@
 
 import itertools
 
-import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.analysis.attention.positions import depth_beside
 from vizkit.models import Loaded, pixels_of, trace
 from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.models.sources.loaded import described
 from vizkit.traces import Features, Trace
 
-IMAGE = np.random.default_rng(0).integers(0, 255, (112, 112, 3), dtype=np.uint8)
+IMAGE = noisy_picture(112, 112)
 
 
 def blocks_of(loaded: Loaded) -> tuple[Trace, str, tuple[Features, ...]]:
@@ -21,7 +22,7 @@ def blocks_of(loaded: Loaded) -> tuple[Trace, str, tuple[Features, ...]]:
     return made, *after_blocks(loaded, made, pixels_of(loaded, IMAGE))
 
 
-def torchvisions() -> Loaded:
+def torchvisions():
     from torchvision.models.swin_transformer import SwinTransformer
 
     torch.manual_seed(0)
@@ -37,7 +38,7 @@ def test_a_swin_of_four_and_two_blocks(name: str):
     assert [each.tokens.grid for each in blocks] == [(14, 14)] * 4 + [(7, 7)] * 2
     if whole.features:  # torchvision's gives none
         for stage, last in zip(whole.features, (blocks[3], blocks[5]), strict=True):
-            torch.testing.assert_close(stage.values, last.values)
+            assert_close(stage.values, last.values)
     assert all(not torch.equal(a.values, b.values) for a, b in itertools.pairwise(blocks[:4]))
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.models.probes.block_outputs import block_outputs
@@ -19,5 +20,5 @@ def test_every_block_is_heard_and_the_model_keeps_no_hook(name: str, blocks: int
     assert len(layers) == blocks
     assert [*layers.values()][-1].shape == (3, width)
     for name_of_block, values in outputs(pixels[1:]).items():
-        torch.testing.assert_close(values, layers[name_of_block][1:], atol=1e-4, rtol=1e-4)
+        assert_close(values, layers[name_of_block][1:], atol=1e-4, rtol=1e-4)
     assert not any(module._forward_hooks for module in loaded.model.modules())

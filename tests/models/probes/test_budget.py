@@ -44,7 +44,7 @@ def test_it_is_counted_once_for_a_size(monkeypatch):
 
 def test_models_that_look_into_their_tensors_are_counted_too():
     class Looking(Model):
-        def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+        def forward(self, pixels):
             return super().forward(pixels.clamp(max=float(pixels.max())))
 
     assert weights_bytes(made(Looking(softmax, softmax))) == 2 * 2 * 24 * 24 * 4

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.models import pixels_of
@@ -37,14 +38,14 @@ def test_the_first_layer_is_its_kernel(lenet, photo):
     weight = lenet.model.c1.weight[:, 0]
     z = lenet.model.c1(pixels)[0, :, row, column]
     expected = torch.einsum("k,khw->hw", 1 - z.tanh() ** 2, weight).abs()
-    torch.testing.assert_close(first.share[row : row + 5, column : column + 5], expected / expected.sum())
+    assert_close(first.share[row : row + 5, column : column + 5], expected / expected.sum())
 
 
 def test_the_mean_of_two_images_counts_both_alike(lenet, photo):
     one, two = pixels_of(lenet, photo), 3 * pixels_of(lenet, 255 - photo)
     both = effective_fields(lenet, [one, two])[-1].share
     alone = [effective_fields(lenet, [each])[-1].share for each in (one, two)]
-    torch.testing.assert_close(both, (alone[0] + alone[1]) / 2)
+    assert_close(both, (alone[0] + alone[1]) / 2)
 
 
 def test_a_vits_first_block_sees_everything(vit, photo):

@@ -1,7 +1,7 @@
 """The first layer that looks at pixels, with its own weights and bias."""
 
 import pytest
-import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.models.probes.convolution.first_layer import first_layer
@@ -12,8 +12,8 @@ def test_weights_and_bias_are_the_models_own():
     loaded = vizkit.load("lenet5", pretrained=False, device="cpu")
     layer = first_layer(loaded)
     assert (layer.name, layer.stride, layer.padding) == ("c1", 1, 0)
-    torch.testing.assert_close(layer.weight, loaded.model.c1.weight)
-    torch.testing.assert_close(layer.bias, loaded.model.c1.bias)
+    assert_close(layer.weight, loaded.model.c1.weight)
+    assert_close(layer.bias, loaded.model.c1.bias)
     assert layer.bias.abs().max() > 0
 
 

@@ -4,19 +4,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.testing import assert_close
 
 from vizkit.models.probes.convolution.layers_seen import BINS, Seeing
 
 
 class Small(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(2, 3, 3, stride=2, padding=1)
         self.norm = nn.BatchNorm2d(3)
         self.act = nn.ReLU(inplace=True)
         self.second = nn.Conv2d(3, 5, 1)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         x = self.act(self.norm(self.first(x)))
         return F.gelu(self.second(x) + 1)  # the sum comes between: GELU does not follow the convolution
 
@@ -28,17 +29,17 @@ def test_convolutions_with_what_follows_them_and_activations():
         out = model(x)
         plain = model.first(x)
     with torch.no_grad():
-        torch.testing.assert_close(out, model(x))
+        assert_close(out, model(x))
         normed = model.norm(plain)
     first, second, *_ = seeing.convolved
     assert (first.path, first.shape, first.stages) == ("first", (3, 4, 6), ("convolution", "norm", "activation"))
     assert (second.path, second.shape, second.stages) == ("second", (5, 4, 6), ("convolution",))
-    torch.testing.assert_close(first.after["convolution"], plain[0])
-    torch.testing.assert_close(first.after["norm"], normed[0])  # though ReLU has overwritten it
-    torch.testing.assert_close(first.after["activation"], normed[0].relu())
+    assert_close(first.after["convolution"], plain[0])
+    assert_close(first.after["norm"], normed[0])  # though ReLU has overwritten it
+    assert_close(first.after["activation"], normed[0].relu())
     assert not second.after
     again = F.conv2d(**first.arguments)
-    torch.testing.assert_close(again[0], plain[0])
+    assert_close(again[0], plain[0])
     relu, gelu = seeing.activated
     assert [(each.path, each.name) for each in seeing.activated] == [("act", "ReLU"), ("", "GELU")]
     assert float(relu.counts.sum()) == 3 * 4 * 6

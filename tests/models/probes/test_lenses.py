@@ -3,17 +3,18 @@
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 import timm
 import torch
+from torch.testing import assert_close
 
+from tests.drawn import noisy_picture
 from vizkit.models import Loaded, load, pixels_of, trace, wrap
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
 from vizkit.traces import NotApplicable, Trace
 
-IMAGE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+IMAGE = noisy_picture(32, 32)
 KINDS = {  # architecture → (pixels, what its head reads)
     "vit_tiny_patch16_224": (32, "the class token"),
     "deit_tiny_distilled_patch16_224": (32, "the class and the distillation token"),
@@ -41,7 +42,7 @@ def made(name: str) -> tuple[Loaded, Trace]:
 def test_after_the_last_block_the_lens_gives_the_models_own_logits(name: str):
     loaded, traced = made(name)
     lens = logit_lens(loaded, traced)
-    torch.testing.assert_close(lens.logits[-1], traced.logits, atol=1e-4, rtol=1e-4)
+    assert_close(lens.logits[-1], traced.logits, atol=1e-4, rtol=1e-4)
     assert lens.logits.shape == (3, 5)
     assert lens.error <= 1e-4
     assert lens.read == KINDS[name][1]
@@ -59,7 +60,7 @@ def test_parts_add_up_to_the_logit(name: str):
         total = parts.embedding + float(parts.heads.sum() + parts.attention_bias.sum() + parts.mlp.sum()) + parts.bias
         assert total == pytest.approx(parts.logit, abs=1e-4 * max(1, abs(parts.logit)))
         assert len(parts.heads) == 3
-    torch.testing.assert_close(both.heads, first.heads - second.heads, atol=1e-5, rtol=1e-4)
+    assert_close(both.heads, first.heads - second.heads, atol=1e-5, rtol=1e-4)
     assert both.logit == pytest.approx(float(traced.logits[1] - traced.logits[3]), abs=1e-5)
 
 
@@ -88,13 +89,13 @@ def test_a_patch_is_read_as_the_class_token_is_and_patches_of_a_pooled_model_ave
     plain: Any = loaded.model
     with torch.no_grad():
         own = plain.head(plain.norm(first.values[1:])).unflatten(0, (2, 2))
-    torch.testing.assert_close(patch_outputs(loaded, traced, 1), own, atol=1e-5, rtol=1e-4)
+    assert_close(patch_outputs(loaded, traced, 1), own, atol=1e-5, rtol=1e-4)
     options = {"global_pool": "avg", "class_token": False, "fc_norm": False}  # normalised before the mean is taken
     model = timm.create_model("vit_tiny_patch16_224", img_size=32, num_classes=5, depth=3, **options).eval()
     pooled = wrap(model, head="softmax", size_hw=(32, 32))
     seen = trace(pooled, IMAGE)
     assert logit_lens(pooled, seen).read == "the mean of the patches"
-    torch.testing.assert_close(patch_outputs(pooled, seen, 2).mean((0, 1)), seen.logits, atol=1e-4, rtol=1e-4)
+    assert_close(patch_outputs(pooled, seen, 2).mean((0, 1)), seen.logits, atol=1e-4, rtol=1e-4)
 
 
 def test_what_a_head_carries_from_each_patch():
@@ -115,7 +116,7 @@ def test_what_a_head_carries_from_each_patch():
             expected[place] = (added - added.mean()) / sigma * model.norm.weight @ model.head.weight[2]
     parts = direct_attribution(loaded, traced, pixels_of(loaded, IMAGE), 2, None)
     assert parts.places is not None
-    torch.testing.assert_close(parts.places[2].flatten().float(), expected, rtol=1e-4, atol=1e-5)
+    assert_close(parts.places[2].flatten().float(), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_a_swin_is_a_sum_from_its_last_stage_on():
@@ -126,7 +127,7 @@ def test_a_swin_is_a_sum_from_its_last_stage_on():
     assert parts.error < 1e-5
     assert (parts.before, tuple(parts.heads.shape)) == (2, (4, 8))
     assert parts.places is not None
-    torch.testing.assert_close(parts.places.sum((1, 2)), parts.heads.sum(1))
+    assert_close(parts.places.sum((1, 2)), parts.heads.sum(1))
     assert parts.heads.abs().min() > 0
 
 

@@ -65,7 +65,7 @@ def test_masked_grouped_and_unequal_attention():
     assert found(Calls(attend), (1, 4, TOKENS, 6)) == (4 * 7 * TOKENS * (6 + 12),) * 2
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_switching_timms_fused_attention_off_changes_nothing(monkeypatch):
     """What TIMM_FUSED_ATTN decides, for the models that are created after."""
     counts = []

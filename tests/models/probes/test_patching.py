@@ -1,16 +1,17 @@
 """Activation patching: all of it restores everything, nothing restores nothing, a region is that edit by hand."""
 
-import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.analysis.attribution.restored import restored
 from vizkit.models import attention_places, pixels_of, trace
 from vizkit.models.probes.interventions.patching import masks_of, patch, sides_of
 from vizkit.traces import NotApplicable
 
-IMAGES = [np.random.default_rng(i).integers(0, 255, (28, 28, 3), dtype=np.uint8) for i in (1, 2)]
+IMAGES = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
 
 
 @pytest.mark.product
@@ -20,7 +21,7 @@ def test_everything_restores_all_and_nothing_nothing(name: str) -> None:
     clean, corrupted = (pixels_of(loaded, image) for image in IMAGES)
     heard: list[float] = []
     made = patch(loaded, clean, corrupted, attention_places(loaded, clean), done=heard.append)
-    torch.testing.assert_close(made.clean, trace(loaded, IMAGES[0]).logits, atol=1e-5, rtol=0)
+    assert_close(made.clean, trace(loaded, IMAGES[0]).logits, atol=1e-5, rtol=0)
     target = int((made.clean - made.corrupted).argmax())
     shares = [restored(each, made.clean, made.corrupted, target) for each in (made.everything, made.nothing)]
     assert float((shares[0] - 1).abs().max()) <= 1e-4
@@ -43,7 +44,7 @@ def test_a_region_and_a_head_are_the_same_edits_of_a_trace() -> None:
     edits |= {"heads:2.1=mean": made.heads[1][0], "heads:1.2=mean": made.heads[0][1]}
     for text, logits in edits.items():
         by_edit = trace(loaded, IMAGES[1], edits=[text], reference=[IMAGES[0]]).logits
-        torch.testing.assert_close(logits, by_edit, atol=1e-4, rtol=0)
+        assert_close(logits, by_edit, atol=1e-4, rtol=0)
     assert rows * columns == len(trace(loaded, IMAGES[0]).attention[0].key) - 1
 
 
@@ -63,7 +64,7 @@ def test_shares_of_what_was_taken() -> None:
     clean, corrupted = torch.tensor([3.0, 1.0]), torch.tensor([1.0, 2.0])
     logits = torch.tensor([[2.0, 2.0], [3.0, 1.0], [0.0, 2.0]])
     assert restored(logits, clean, corrupted, 0).tolist() == [0.5, 1.0, -0.5]
-    torch.testing.assert_close(restored(logits, clean, corrupted, 0, 1), torch.tensor([1 / 3, 1.0, -1 / 3]))
+    assert_close(restored(logits, clean, corrupted, 0, 1), torch.tensor([1 / 3, 1.0, -1 / 3]))
     with pytest.raises(NotApplicable, match="nothing to restore"):
         restored(logits, clean, corrupted, 1)
 

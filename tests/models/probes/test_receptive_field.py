@@ -5,6 +5,7 @@ import timm
 import torch
 import torchvision
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
 import vizkit.models.networks
@@ -182,7 +183,7 @@ def test_pixels_outside_change_nothing_and_those_at_the_edges_do(name):
         x0, y0, x1, y1 = box
         outside = torch.rand_like(pixels)
         outside[..., y0:y1, x0:x1] = pixels[..., y0:y1, x0:x1]
-        torch.testing.assert_close(model(outside)[..., cell[0], cell[1]], out[..., cell[0], cell[1]])
+        assert_close(model(outside)[..., cell[0], cell[1]], out[..., cell[0], cell[1]])
 
 
 @pytest.mark.parametrize(("side", "cells", "exact"), [(12, 3, True), (8, 7, True), (10, 3, True), (61, 7, False)])

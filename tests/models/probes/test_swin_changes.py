@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.models.probes.positions import relative_bias
 from vizkit.models.probes.swin_changes import changed
 from vizkit.models.probes.swin_stages import hierarchy, is_swin, own_mask
@@ -51,7 +52,7 @@ def test_the_features_have_the_shapes_of_the_hierarchy(tiny):
     assert found == [(s.grid, s.channels) for s in hierarchy(tiny)]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_bundled_and_other_sizes():
     insects = hierarchy(vizkit.load("bundled:insects_swin", device="cpu"))
     assert [(s.grid, s.channels, s.tokens.stride) for s in insects] == [((14, 14), 64, 8.0), ((7, 7), 128, 16.0)]
@@ -108,7 +109,7 @@ def stage_of(loaded, stage: int) -> nn.Module:
     return nn.Sequential(*(model.features[2 * stage + 1] if is_torchvision(model) else model.layers[stage].blocks))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_without_the_shift_nothing_crosses_a_border_and_with_it_something_does(one):
     off = changed(one, shift=False)
     for index, (on_paper, without) in enumerate(zip(hierarchy(one), hierarchy(off), strict=True)):
@@ -165,7 +166,7 @@ def test_without_bias_offsets_make_no_difference(one):
 
 @pytest.mark.product
 def test_a_changed_model_can_be_traced(one):
-    image = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+    image = noisy_picture(96, 96)
     trace = vizkit.trace(changed(one, shift=False), image)
     assert trace.check.passed
     for layer in trace.attention:

@@ -9,8 +9,10 @@ import timm
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from vizkit.analysis.attention.statistics import by_layer
 from vizkit.analysis.swin.cost_curves import beside, exponent
 from vizkit.analysis.swin.window_attention import lost_to_padding, moved, regions, sides
@@ -52,8 +54,7 @@ def built(which: str) -> nn.Module:
 @cache
 def model(which: str) -> tuple[Loaded, torch.Tensor]:
     """Random weights with biases that are not zero and a position bias that is felt."""
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         net = built(which).eval().requires_grad_(False)
         for name, parameter in net.named_parameters():
             if parameter.dim() == 1:
@@ -97,7 +98,7 @@ def test_content_bias_and_mask_add_up_to_the_scores_exactly_and_the_branch_is_re
     assert found.name == parts.name
     assert torch.equal(found.query_ids, parts.ids)
     assert torch.equal(found.weights, parts.weights)
-    torch.testing.assert_close(sides(parts.content, parts.relative, parts.masked).both, parts.weights)
+    assert_close(sides(parts.content, parts.relative, parts.masked).both, parts.weights)
     assert parts.relative.std() > 0.1  # felt, so that leaving it out would show
 
 
@@ -124,11 +125,11 @@ def test_content_and_bias_of_version_one_by_its_own_weights():
     for head in range(2):
         part = slice(4 * head, 4 * head + 4)
         content = query[..., part] @ key[..., part].transpose(1, 2) / 2  # √4 channels
-        torch.testing.assert_close(parts.content[:, head], content, rtol=1e-4, atol=1e-5)
+        assert_close(parts.content[:, head], content, rtol=1e-4, atol=1e-5)
         table = attention.relative_position_bias_table[:, head][attention.relative_position_index]
         assert torch.equal(parts.relative[head], table)
     mixed = torch.cat([parts.weights[:, head] @ value[..., 4 * head : 4 * head + 4] for head in range(2)], -1)
-    torch.testing.assert_close(F.linear(mixed, attention.proj.weight, attention.proj.bias), out, rtol=1e-4, atol=1e-5)
+    assert_close(F.linear(mixed, attention.proj.weight, attention.proj.bias), out, rtol=1e-4, atol=1e-5)
 
 
 def test_content_and_bias_of_version_two_are_cosines_and_a_small_network():
@@ -140,14 +141,14 @@ def test_content_and_bias_of_version_two_are_cosines_and_a_small_network():
     query, key, _ = F.linear(tokens, attention.qkv.weight, bias).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4)
     cosine = F.cosine_similarity(query[..., :, None, :], key[..., None, :, :], -1)
     scale = attention.logit_scale.clamp(max=math.log(100)).exp()
-    torch.testing.assert_close(parts.content, cosine * scale, rtol=1e-4, atol=1e-4)
+    assert_close(parts.content, cosine * scale, rtol=1e-4, atol=1e-4)
     # Two pairs of one offset, by the network: 16 · sigmoid of its answer to the logarithm of the offset.
     down, right = 2, -1
     offset = torch.tensor([8 * down / 3, 8 * right / 3])
     answer = attention.cpb_mlp(torch.sign(offset) * torch.log2(offset.abs() + 1) / 3)
     for query_at, key_at in (((2, 0), (0, 1)), ((3, 2), (1, 3))):
         pair = parts.relative[:, 4 * query_at[0] + query_at[1], 4 * key_at[0] + key_at[1]]
-        torch.testing.assert_close(pair, 16 * torch.sigmoid(answer), rtol=1e-4, atol=1e-5)
+        assert_close(pair, 16 * torch.sigmoid(answer), rtol=1e-4, atol=1e-5)
 
 
 def test_a_wrong_bias_would_be_caught(monkeypatch: pytest.MonkeyPatch):
@@ -171,9 +172,9 @@ def test_sides_by_hand():
     masked = torch.zeros(1, 3, 3, dtype=torch.bool)
     masked[0, 0, 2] = masked[0, 1, 2] = masked[0, 2, :2] = True
     found = sides(content, relative, masked)
-    torch.testing.assert_close(found.both[0, 0, 0], torch.tensor([0.5, 0.5, 0.0]))
-    torch.testing.assert_close(found.content[0, 0, 0], torch.tensor([0.25, 0.75, 0.0]))
-    torch.testing.assert_close(found.bias[0, 0, 0], torch.tensor([0.75, 0.25, 0.0]))
+    assert_close(found.both[0, 0, 0], torch.tensor([0.5, 0.5, 0.0]))
+    assert_close(found.content[0, 0, 0], torch.tensor([0.25, 0.75, 0.0]))
+    assert_close(found.bias[0, 0, 0], torch.tensor([0.75, 0.25, 0.0]))
     assert found.both[0, 0, 2].tolist() == [0, 0, 1]
     assert regions(masked).tolist() == [[0, 0, 2]]
     # Of three tokens one moves a quarter; when the last is padding, of two.
@@ -184,13 +185,13 @@ def test_sides_by_hand():
 def test_what_padding_takes_by_hand_and_from_the_trace():
     weights = torch.tensor([[[[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0, 0, 1]], [[0.7, 0.3, 0], [0, 0, 1], [0, 0, 1]]]])
     lost = lost_to_padding(weights, torch.tensor([[3, 1, -1]]))
-    torch.testing.assert_close(lost, torch.tensor([[0.1, 0.9, math.nan]]), equal_nan=True)
+    assert_close(lost, torch.tensor([[0.1, 0.9, math.nan]]), equal_nan=True)
     parts = parts_of("v1 padded", 1)
     lost = lost_to_padding(parts.weights, parts.ids)
     attention = [one for one in trace_of("v1 padded").attention if one.learned][1]
     missing = 1 - dense(attention).sum(-1).mean(0)
     real = parts.ids >= 0
-    torch.testing.assert_close(lost[real], missing[parts.ids[real]], rtol=0, atol=1e-6)
+    assert_close(lost[real], missing[parts.ids[real]], rtol=0, atol=1e-6)
     assert lost[real].max() > 0.05
     with pytest.raises(NotApplicable, match="nothing is padded"):
         lost_to_padding(parts_of("v1", 1).weights, parts_of("v1", 1).ids)
@@ -206,8 +207,8 @@ def test_merging_is_the_models_own(which):
     path = "features.2" if "torchvision" in which else "layers.1.downsample"
     given, out = through(loaded, pixels, path)
     found = merged(loaded, features, 0)
-    torch.testing.assert_close(found.before, given[0])
-    torch.testing.assert_close(found.after, out[0], rtol=1e-4, atol=1e-5)
+    assert_close(found.before, given[0])
+    assert_close(found.after, out[0], rtol=1e-4, atol=1e-5)
     assert found.error < 1e-5
     assert found.norm_first == ("v2" not in which)
     assert found.beside.shape[-1] == 4 * found.before.shape[-1] == 2 * found.after.shape[-1]
@@ -247,9 +248,9 @@ def test_the_parts_of_the_neighbours_add_up(which):
     total = torch.zeros_like(found.mapped)
     for place in range(4):
         part = entering[..., 8 * place : 8 * place + 8] @ weight[:, 8 * place : 8 * place + 8].T
-        torch.testing.assert_close(part.norm(dim=-1), found.parts[..., place])
+        assert_close(part.norm(dim=-1), found.parts[..., place])
         total += part
-    torch.testing.assert_close(total, found.mapped, rtol=1e-4, atol=1e-5)
+    assert_close(total, found.mapped, rtol=1e-4, atol=1e-5)
 
 
 def test_after_the_last_stage_nothing_is_merged():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import vizkit
 from tests.models.recording.test_editing import Fused
@@ -17,13 +17,13 @@ DARK, LIGHT = (np.random.default_rng(0).integers(low, low + 100, (32, 32, 3), dt
 class Deciding(nn.Module):
     """One layer looks at all tokens, and another one at those that are left, in the order that was decided."""
 
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str):
         super().__init__()
         torch.manual_seed(0)
         self.how, self.embed = how, nn.Conv2d(3, 12, 4, 4)
         self.layers, self.head = nn.ModuleList(Fused() for _ in range(2)), nn.Linear(12, 5)
 
-    def forward(self, pixels: Tensor) -> Tensor:
+    def forward(self, pixels):
         bright = pixels.mean((1, 2, 3))
         if self.how == "turned" and bright.mean() > 0:
             pixels = pixels.flip(-1)

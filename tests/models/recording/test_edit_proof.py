@@ -11,16 +11,17 @@ import timm
 import torch
 import torchvision
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, TOKENS, Fused, Model, Torch, Written, wrapped
 from vizkit.models import EditError, attention_places, pixels_of, trace
 from vizkit.models.recording import edit_proof, editing
-from vizkit.models.recording.edits import Edit
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import Trace, TraceError
 
-OTHER = np.random.default_rng(5).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+OTHER = noisy_picture(32, 32, 5)
 OPEN = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
 EVENLY = OPEN / OPEN.sum(-1, keepdim=True)
 TEXTS = ("uniform:1.2", "temperature:1.2=4", "blind:1=2", "frozen:1.2", "heads:1.2=0", "heads:1.2=mean", "uniform:1")
@@ -29,19 +30,19 @@ TEXTS = ("uniform:1.2", "temperature:1.2=4", "blind:1=2", "frozen:1.2", "heads:1
 # Ways to be wrong -----------------------------------------------------------------------------------------------------
 
 
-def ignored(edit: Edit, layer: int) -> list[Edit]:
+def ignored(edit, layer):
     return []
 
 
-def one_layer_later(edit: Edit, layer: int) -> list[Edit]:
+def one_layer_later(edit, layer):
     return [edit] if edit.concerns(layer - 1) else []
 
 
-def another_head(edit: Edit, layer: int) -> list[Edit]:
+def another_head(edit, layer):
     return [replace(edit, head=(edit.head + 1) % HEADS) if edit.head is not None else edit] if not layer else []
 
 
-def half_of_it(edit: Edit, layer: int) -> list[Edit]:
+def half_of_it(edit, layer):
     return [replace(edit, value=edit.value / 2)] if not layer else []
 
 
@@ -118,12 +119,12 @@ def causal(low: float) -> Tensor:
 class OfKernel(Fused):
     """How a fused layer is told, by name."""
 
-    def __init__(self, how: str = "") -> None:
+    def __init__(self, how: str = ""):
         super().__init__()
         self.how = how
         self.bias = nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
 
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         low = torch.full((), -300.0)
         options = {
             "true allows": {"attn_mask": OPEN},
@@ -141,7 +142,7 @@ class OfKernel(Fused):
 class ByHand(OfKernel):
     """And one that is written out."""
 
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         scores = query @ key.mT * query.shape[-1] ** -0.5 + self.bias
         if self.how == "added":
             scores = scores + causal(-100.0)
@@ -168,11 +169,11 @@ class ByHand(OfKernel):
 
 
 class Multi(Torch):
-    def __init__(self, how: str) -> None:
+    def __init__(self, how: str):
         super().__init__()
         self.how = how
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         options = {
             "true forbids": {"attn_mask": ~OPEN},
             "-100": {"attn_mask": causal(-100.0)},
@@ -201,13 +202,13 @@ def test_no_edit_opens_a_mask_however_it_is_given(kind: type[nn.Module], how: st
     assert float(plain.attention[0].weights[..., ~OPEN].max()) < 1e-30
     evenly = trace(loaded, IMAGE, edits=["uniform:1"])
     given = evenly.attention[0].weights[0].float()
-    torch.testing.assert_close(given, EVENLY.expand(HEADS, -1, -1), atol=1e-6, rtol=0)
+    assert_close(given, EVENLY.expand(HEADS, -1, -1), atol=1e-6, rtol=0)
     warm = trace(loaded, IMAGE, edits=["temperature:1.2=50"])
     own, made = (each.attention[0].weights[0, 1].double() for each in (plain, warm))
     assert float(made[~OPEN].max()) == 0
     # p^(1/T), and the last row sees everything.
     expected = own[-1] ** (1 / 50)
-    torch.testing.assert_close(made[-1], expected / expected.sum(), atol=1e-5, rtol=0)
+    assert_close(made[-1], expected / expected.sum(), atol=1e-5, rtol=0)
     for changed in (evenly, warm):
         assert changed.check.failure is None
         assert changed.check.edit_error is not None
@@ -219,7 +220,7 @@ def test_who_is_blind_to_all_that_it_may_see_sees_that(kind: type[nn.Module], ho
     loaded = masked(kind, how)
     blind = trace(loaded, IMAGE, edits=["blind:1=0"])
     weights = blind.attention[0].weights[0]
-    torch.testing.assert_close(weights[:, 0], torch.eye(TOKENS)[0].expand(HEADS, -1))
+    assert_close(weights[:, 0], torch.eye(TOKENS)[0].expand(HEADS, -1))
     assert float(weights[:, 1:, 0].max()) == 0
     assert blind.check.failure is None
 
@@ -227,7 +228,7 @@ def test_who_is_blind_to_all_that_it_may_see_sees_that(kind: type[nn.Module], ho
 class Both(ByHand):
     """A bias with the mask in it: nothing says what of it is the mask."""
 
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         return (query @ key.mT + self.together()).softmax(-1) @ value
 
     def together(self) -> Tensor:
@@ -235,7 +236,7 @@ class Both(ByHand):
 
 
 class BothOfKernel(Both):
-    def mixed(self, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
+    def mixed(self, query, key, value):
         return nn.functional.scaled_dot_product_attention(query, key, value, attn_mask=self.together())
 
 
@@ -251,7 +252,7 @@ def test_a_mask_that_cannot_be_told_from_a_bias_is_refused_in_a_sentence(kind: t
 def test_a_bias_is_no_mask() -> None:
     loaded = masked(ByHand, "")
     evenly = trace(loaded, IMAGE, edits=["uniform:1"]).attention[0].weights
-    torch.testing.assert_close(evenly, torch.full_like(evenly, 1 / TOKENS), atol=1e-6, rtol=0)
+    assert_close(evenly, torch.full_like(evenly, 1 / TOKENS), atol=1e-6, rtol=0)
 
 
 # The borders of shifted windows ---------------------------------------------------------------------------------------
@@ -334,7 +335,7 @@ def test_of_two_edits_of_a_head_the_later_one_holds(kind: type[nn.Module]) -> No
         ["temperature:all=3", "temperature:1=1"],
     ):
         alone, both = (trace(loaded, IMAGE, edits=edits) for edits in (texts[-1:], texts))
-        torch.testing.assert_close(both.attention[0].weights, alone.attention[0].weights, atol=1e-6, rtol=0)
+        assert_close(both.attention[0].weights, alone.attention[0].weights, atol=1e-6, rtol=0)
         assert both.check.failure is None
 
 
@@ -346,7 +347,7 @@ def test_a_target_has_its_gradient_also_where_the_caller_asks_for_none(without: 
         with without():
             given = trace(loaded, IMAGE, 1, edits=edits, reference=[OTHER]).attention[0].gradient
             assert not torch.is_grad_enabled()
-        torch.testing.assert_close(given, expected, atol=0, rtol=0)
+        assert_close(given, expected, atol=0, rtol=0)
 
 
 def test_a_model_made_without_gradients_says_so() -> None:
@@ -362,7 +363,7 @@ def test_a_target_does_not_disturb_the_proof_nor_the_proof_the_gradient() -> Non
     assert DIM % HEADS == 0
     seen = [trace(loaded, IMAGE, target, edits=["temperature:1=2"]) for target in (None, 1)]
     assert all(each.check.failure is None for each in seen)
-    torch.testing.assert_close(seen[0].logits, seen[1].logits, atol=1e-5, rtol=0)
+    assert_close(seen[0].logits, seen[1].logits, atol=1e-5, rtol=0)
     gradient = seen[1].attention[0].gradient
     assert gradient is not None
     assert float(gradient.abs().max()) > 0

@@ -7,8 +7,10 @@ import pytest
 import timm
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.models import Edit, EditError, Keep, trace
 from vizkit.models.recording.edits import ALL, parse
 
@@ -21,11 +23,11 @@ class Fused(nn.Module):
 
     num_heads = HEADS
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.qkv, self.proj = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         query, key, value = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         return self.proj(self.mixed(query, key, value).transpose(1, 2).flatten(2))
 
@@ -39,25 +41,25 @@ class Written(Fused):
 
 
 class Torch(nn.Module):
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__()
         self.attention = nn.MultiheadAttention(DIM, HEADS, batch_first=True)
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
+    def forward(self, x):
         return self.attention(x, x, x, need_weights=False)[0]
 
 
 class Model(nn.Module):
     """Two layers on patches of 16 pixels and a class token."""
 
-    def __init__(self, kind: type[nn.Module]) -> None:
+    def __init__(self, kind: type[nn.Module]):
         super().__init__()
         self.embed = nn.Conv2d(3, DIM, 16, 16)
         self.cls_token = nn.Parameter(torch.randn(1, 1, DIM))
         self.layers = nn.ModuleList(kind() for _ in range(2))
         self.head = nn.Linear(DIM, 7)
 
-    def forward(self, pixels: torch.Tensor) -> torch.Tensor:
+    def forward(self, pixels):
         x = self.embed(pixels).flatten(2).mT
         x = torch.cat([self.cls_token.expand(len(x), -1, -1), x], 1)
         for layer in self.layers:
@@ -114,11 +116,11 @@ def test_an_edit_is_the_same_change_in_the_weights(kind: type[nn.Module], text: 
     loaded = wrapped(kind)
     plain = trace(loaded, IMAGE)
     changed = trace(loaded, IMAGE, edits=[text])
-    torch.testing.assert_close(changed.logits, by_hand(text), atol=1e-5, rtol=0)
+    assert_close(changed.logits, by_hand(text), atol=1e-5, rtol=0)
     assert (changed.logits - plain.logits).abs().max() > 1e-3
     assert changed.notes[0] == f"Changed: {text}."
     assert changed.check.refused is None
-    torch.testing.assert_close(trace(loaded, IMAGE).logits, plain.logits, atol=0, rtol=0)
+    assert_close(trace(loaded, IMAGE).logits, plain.logits, atol=0, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
@@ -133,9 +135,9 @@ def test_a_blind_layer_gives_its_tokens_no_weight(kind: type[nn.Module]) -> None
     loaded = wrapped(kind)
     weights = trace(loaded, IMAGE, edits=["blind:2=1,3"]).attention[1].weights
     assert float(weights[..., [1, 3]].max()) == 0
-    torch.testing.assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
+    assert_close(weights.sum(-1), torch.ones_like(weights[..., 0]))
     reference = trace(wrapped(Fused), IMAGE, edits=["blind:2=1,3"]).logits
-    torch.testing.assert_close(trace(loaded, IMAGE, edits=["blind:2=1,3"]).logits, reference, atol=1e-5, rtol=0)
+    assert_close(trace(loaded, IMAGE, edits=["blind:2=1,3"]).logits, reference, atol=1e-5, rtol=0)
     assert (reference - trace(loaded, IMAGE).logits).abs().max() > 1e-4
 
 
@@ -143,32 +145,32 @@ def test_a_blind_layer_gives_its_tokens_no_weight(kind: type[nn.Module]) -> None
 def test_a_uniform_head_looks_at_everything_alike_even_beside_blind_keys(kind: type[nn.Module]) -> None:
     layer = trace(wrapped(kind), IMAGE, edits=["uniform:1.3", "blind:1=4"]).attention[0].weights[0]
     expected = torch.tensor([0.25] * 4 + [0.0])
-    torch.testing.assert_close(layer[2], expected.expand(TOKENS, TOKENS), atol=1e-6, rtol=0)
+    assert_close(layer[2], expected.expand(TOKENS, TOKENS), atol=1e-6, rtol=0)
     assert float((layer[0] - 0.25).abs().max()) > 1e-3
 
 
 def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
     """Against a ViT that never had the patches, whose class token is read: the same logits."""
     loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), device="cpu")
-    image = np.random.default_rng(1).integers(0, 255, (48, 48, 3), dtype=np.uint8)
+    image = noisy_picture(48, 48, 1)
     blind = trace(loaded, image, edits=["blind:all=3,7"])
     model, pixels = loaded.model, vizkit.models.pixels_of(loaded, image)
     with torch.no_grad():
         x = model.norm_pre(model.patch_drop(model._pos_embed(model.patch_embed(pixels))))
         kept = [i for i in range(x.shape[1]) if i not in (3, 7)]
         logits = model.forward_head(model.norm(model.blocks(x[:, kept])))[0]
-    torch.testing.assert_close(blind.logits, logits, atol=1e-5, rtol=0)
+    assert_close(blind.logits, logits, atol=1e-5, rtol=0)
 
 
 def test_in_swin_a_token_is_unseen_in_its_window_only() -> None:
     torch.manual_seed(0)
     loaded = vizkit.load("bundled:insects_swin", device="cpu")
-    image = np.random.default_rng(1).integers(0, 255, (224, 224, 3), dtype=np.uint8)
+    image = noisy_picture(224, 224, 1)
     plain, blind = trace(loaded, image).attention[0], trace(loaded, image, edits=["blind:1=0"]).attention[0]
     (group,), (place,) = (each.tolist() for each in torch.where(plain.key_ids == 0))
     assert float(blind.weights[group, :, :, place].max()) == 0
     others = [g for g in range(len(plain.weights)) if g != group]
-    torch.testing.assert_close(blind.weights[others], plain.weights[others], atol=1e-6, rtol=0)
+    assert_close(blind.weights[others], plain.weights[others], atol=1e-6, rtol=0)
 
 
 def test_gradients_are_those_of_the_changed_model() -> None:
@@ -192,7 +194,7 @@ def test_other_threads_see_the_unchanged_model() -> None:
             begun.set()
             assert go_on.wait(30)
 
-    def other() -> None:
+    def other():
         assert begun.wait(30)
         seen.append(trace(loaded, IMAGE).logits)
         go_on.set()
@@ -204,7 +206,7 @@ def test_other_threads_see_the_unchanged_model() -> None:
     changed = trace(loaded, IMAGE, keep=Keep(), edits=["heads:1=0"]).logits
     handle.remove()
     worker.join()
-    torch.testing.assert_close(seen[0], plain, atol=0, rtol=0)
+    assert_close(seen[0], plain, atol=0, rtol=0)
     assert (changed - plain).abs().max() > 1e-3
 
 
@@ -269,7 +271,7 @@ def test_a_model_of_timm_is_edited_alike_fused_and_written_out() -> None:
             block.attn.fused_attn = fused
         loaded = vizkit.wrap(model, size_hw=(48, 48), mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax")
         logits.append(trace(loaded, IMAGE, edits=edits).logits)
-    torch.testing.assert_close(*logits, atol=1e-5, rtol=0)
+    assert_close(*logits, atol=1e-5, rtol=0)
 
 
 def test_the_face_and_the_command_take_edits(tmp_path, capsys) -> None:
@@ -282,7 +284,7 @@ def test_the_face_and_the_command_take_edits(tmp_path, capsys) -> None:
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
     image = vizkit.open_image(photo)
     expected = trace(loaded, image, edits=["heads:1=0"])
-    torch.testing.assert_close(vizkit.trace(loaded, image, edits=["heads:1=0"]).logits, expected.logits)
+    assert_close(vizkit.trace(loaded, image, edits=["heads:1=0"]).logits, expected.logits)
     line = ["trace", str(photo), "--model", "bundled:digits_vit", "-o", str(tmp_path / "a.npz")]
     assert main([*line, "--edit", "heads:1=0", "--edit", "uniform:2"]) == 0
     assert "Changed: heads:1=0, uniform:2." in capsys.readouterr().out

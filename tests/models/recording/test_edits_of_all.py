@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of, trace_of
 from vizkit.models.changing import changed_trace
@@ -75,7 +76,7 @@ def test_a_head_is_taken_away_and_a_key_is_not_seen_or_a_sentence_says_why_not(m
     without = edited("heads:1.1=0")
     assert float((without.logits - plain.logits).abs().max()) > 1e-7
     layer = next(each for each in without.attention if each.learned)
-    torch.testing.assert_close(layer.weights, first.weights, atol=1e-5, rtol=0)
+    assert_close(layer.weights, first.weights, atol=1e-5, rtol=0)
 
     if module in REFUSED:
         with pytest.raises(EditError, match=AFTERWARDS):

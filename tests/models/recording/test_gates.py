@@ -6,8 +6,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from tests.models.recording.test_meeting import NOTED, RIGHT, traced
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
 
@@ -18,12 +20,12 @@ Extra = Callable[["Gated", Tensor, Tensor, Tensor], Tensor]
 class Gated(TenLines):
     """`extra` of the tokens, queries and keys is added after every layer of attention."""
 
-    def __init__(self, extra: Extra, kernel: bool) -> None:
+    def __init__(self, extra: Extra, kernel: bool):
         super().__init__(kernel=kernel)
         self.extra, self.gate = extra, nn.Linear(WIDTH, EXPERTS)
         self.experts = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(EXPERTS))
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
         for layer in self.layers:
@@ -41,13 +43,13 @@ class Gated(TenLines):
         return torch.stack([expert(x) for expert in self.experts], 2)
 
 
-def sparse(m: Gated, x: Tensor, q: Tensor, k: Tensor) -> Tensor:
+def sparse(m, x, q, k):
     best, which = m.shares(x).topk(2, -1)
     shares = torch.zeros_like(m.shares(x)).scatter_(-1, which, best / best.sum(-1, keepdim=True))
     return sum((shares[..., i : i + 1] * expert(x) for i, expert in enumerate(m.experts)), torch.zeros_like(x))
 
 
-def routed(m: Gated, x: Tensor, q: Tensor, k: Tensor) -> Tensor:
+def routed(m, x, q, k):
     best, which = m.shares(x).topk(2, -1)
     out = torch.zeros_like(x)
     for number, expert in enumerate(m.experts):
@@ -56,7 +58,7 @@ def routed(m: Gated, x: Tensor, q: Tensor, k: Tensor) -> Tensor:
     return out
 
 
-def dispatched(m: Gated, x: Tensor, q: Tensor, k: Tensor) -> Tensor:
+def dispatched(m, x, q, k):
     """As GShard does it, with a place in the queue of an expert."""
     first = F.one_hot(m.shares(x).argmax(-1), EXPERTS).float()
     place = (first.cumsum(1) * first - 1).clamp(min=0).long()
@@ -66,7 +68,7 @@ def dispatched(m: Gated, x: Tensor, q: Tensor, k: Tensor) -> Tensor:
     return torch.einsum("btec,becd->btd", combined, answers)
 
 
-def probed(m: Gated, x: Tensor, q: Tensor, k: Tensor) -> Tensor:
+def probed(m, x, q, k):
     """The entropy of attention beside attention itself."""
     weights = (q @ k.mT).softmax(-1)
     return x * 1e-3 * -(weights * weights.log()).sum(-1).mean(1)[..., None]
@@ -90,8 +92,7 @@ NONE: dict[str, Extra] = {
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 
@@ -107,7 +108,7 @@ def test_a_softmax_that_mixes_no_values_is_no_attention(way, kernel):
     assert not any("change their weights" in note for note in trace.notes)
     tokens = torch.cat([model.tokens, model.embed(vizkit.models.pixels_of(loaded, PICTURE)).flatten(2).mT], 1)
     q, k, _ = model.layers[0]["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
-    torch.testing.assert_close(trace.attention[0].weights, (q @ k.mT * 6**-0.5).softmax(-1), rtol=0, atol=1e-5)
+    assert_close(trace.attention[0].weights, (q @ k.mT * 6**-0.5).softmax(-1), rtol=0, atol=1e-5)
     changed = vizkit.trace(loaded, PICTURE, edits=["heads:2.1=0"])
     assert (changed.check.layers, changed.check.failure) == ("2 of 2 layers", None)
 

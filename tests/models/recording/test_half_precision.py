@@ -3,8 +3,10 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise
 from tests.models.test_recording import CASES, masks, qkv
 from vizkit.models import Keep
 from vizkit.models.many import Many
@@ -38,7 +40,7 @@ def test_what_is_given_is_multiplied_and_summed_in_float32(case, dtype, wide_ker
         monkeypatch.setattr(weights, "sums_wide", lambda _, own=device_sums: own)
         found = attention_weights(query, key, **options)
         assert found.dtype == torch.float32
-        torch.testing.assert_close(found, expected, atol=1e-6, rtol=1e-5)
+        assert_close(found, expected, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -80,9 +82,9 @@ def test_a_mean_in_tiles_is_the_mean(case, most, monkeypatch):
     options = masks((IMAGES, HEADS))[case]
     mean, out, sample = mean_over_heads(query, key, value, options, slice(1, 4, 2))
     every = attention_weights(query, key, **options)
-    torch.testing.assert_close(mean, every.mean(1, keepdim=True))
-    torch.testing.assert_close(sample, every[..., [1, 3], :])
-    torch.testing.assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
+    assert_close(mean, every.mean(1, keepdim=True))
+    assert_close(sample, every[..., [1, 3], :])
+    assert_close(out, F.scaled_dot_product_attention(query, key, value, **options))
     assert mean_over_heads(query, key, None, options, slice(1))[1] is None
 
 
@@ -96,7 +98,7 @@ def test_of_many_pictures_in_half_precision_one_is_compared_as_in_float32(share,
 
     loaded = vizkit.load("bundled:digits_vit", device="cpu")
     loaded.model.to(torch.bfloat16)
-    pixels = torch.randn(3, 3, 32, 32, generator=torch.Generator().manual_seed(5)).bfloat16()
+    pixels = noise(3, 3, 32, 32, seed=5).bfloat16()
     many = Many(loaded, Keep(heads="mean"), by_layer=False)
     many.begin(pixels[:1])
     many.alone = False

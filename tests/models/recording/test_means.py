@@ -4,18 +4,20 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, Fused, Torch, Written, wrapped
 from vizkit.models import Edit, EditError, attention_places, pixels_of, trace
 from vizkit.models.probes.importance.means import head_means, head_outputs
 from vizkit.models.recording.editing import Editing, Plan
 
-OTHERS = [np.random.default_rng(i).integers(0, 255, (32, 32, 3), dtype=np.uint8) for i in (1, 2, 3)]
+OTHERS = [noisy_picture(32, 32, seed=i) for i in (1, 2, 3)]
 OWN = slice(DIM // HEADS, 2 * DIM // HEADS)  # head 2
 
 
-def by_hand() -> torch.Tensor:
+def by_hand():
     """Logits when head 2 of layer 1 gives its mean over `OTHERS` at every token."""
     loaded, seen = wrapped(Fused), []
     projection = loaded.model.layers[0].proj
@@ -40,7 +42,7 @@ def test_a_head_gives_its_mean_over_the_reference(kind: type[nn.Module]) -> None
     loaded = wrapped(kind)
     plain = trace(loaded, IMAGE)
     changed = trace(loaded, IMAGE, edits=["heads:1.2=mean"], reference=OTHERS)
-    torch.testing.assert_close(changed.logits, by_hand(), atol=1e-5, rtol=0)
+    assert_close(changed.logits, by_hand(), atol=1e-5, rtol=0)
     assert (changed.logits - plain.logits).abs().max() > 1e-3
     assert changed.check.refused is None
 
@@ -49,7 +51,7 @@ def test_a_head_gives_its_mean_over_the_reference(kind: type[nn.Module]) -> None
 def test_the_mean_over_the_same_image_changes_nothing(kind: type[nn.Module]) -> None:
     loaded = wrapped(kind)
     same = trace(loaded, IMAGE, edits=["heads:all=mean"], reference=[IMAGE])
-    torch.testing.assert_close(same.logits, trace(loaded, IMAGE).logits, atol=1e-6, rtol=0)
+    assert_close(same.logits, trace(loaded, IMAGE).logits, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
@@ -63,8 +65,8 @@ def test_factors_of_single_images_lie_between_a_head_and_its_mean(kind: type[nn.
     with torch.no_grad(), Editing(Plan((), places, (scales, torch.ones(2, HEADS)), means)):
         logits = loaded.model(pixels)
     alone = trace(loaded, OTHERS[0], edits=["heads:1.2=mean"], reference=[IMAGE, OTHERS[0]])
-    torch.testing.assert_close(logits[0], trace(loaded, IMAGE).logits, atol=1e-5, rtol=0)
-    torch.testing.assert_close(logits[1], alone.logits, atol=1e-5, rtol=0)
+    assert_close(logits[0], trace(loaded, IMAGE).logits, atol=1e-5, rtol=0)
+    assert_close(logits[1], alone.logits, atol=1e-5, rtol=0)
 
 
 def test_windows_keep_their_own_means_and_batches_add_up() -> None:
@@ -75,7 +77,7 @@ def test_windows_keep_their_own_means_and_batches_add_up() -> None:
     means = head_means(loaded, [pixels[:2], pixels[2:]], places)
     assert [mean.shape[:2] for mean in means] == [(place.groups, place.heads) for place in places]
     for mean, outputs in zip(means, head_outputs(loaded, pixels, places), strict=True):
-        torch.testing.assert_close(mean, outputs.unflatten(0, (3, -1)).mean(0), atol=1e-5, rtol=0)
+        assert_close(mean, outputs.unflatten(0, (3, -1)).mean(0), atol=1e-5, rtol=0)
 
 
 def test_of_two_edits_of_a_head_the_later_holds() -> None:
@@ -83,7 +85,7 @@ def test_of_two_edits_of_a_head_the_later_holds() -> None:
     for edits in (["heads:1.2=0", "heads:1.2=mean"], ["heads:1.2=mean", "heads:1.2=0"]):
         both = trace(loaded, IMAGE, edits=edits, reference=OTHERS)
         alone = trace(loaded, IMAGE, edits=edits[1:], reference=OTHERS)
-        torch.testing.assert_close(both.logits, alone.logits, atol=0, rtol=0)
+        assert_close(both.logits, alone.logits, atol=0, rtol=0)
 
 
 def test_without_a_reference_there_is_no_mean() -> None:

@@ -7,8 +7,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
 from vizkit.models.recording.meeting import Path, summed, together
 from vizkit.models.recording.recorder import Keep
@@ -21,11 +23,11 @@ NOTE = "layers change their weights after the softmax"
 class Mixing(TenLines):
     """`mix` makes of scores and values, both by head, what the layer goes on with."""
 
-    def __init__(self, mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None) -> None:
+    def __init__(self, mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None):
         super().__init__()
         self.mix, self.broken = mix, layer
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
         for at, layer in enumerate(self.layers):
@@ -37,8 +39,7 @@ class Mixing(TenLines):
 
 
 def traced(mix: Callable[[Tensor, Tensor], Tensor], target: int | None = None, layer: int | None = None, **options):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = Mixing(mix, layer)
     return vizkit.trace(vizkit.wrap(model, size_hw=SIZE_HW), PICTURE, target=target, **options)
 
@@ -181,7 +182,7 @@ def test_weights_written_into_with_what_is_kept_are_the_weights_that_were_used()
     trace = traced(written(lambda w: w.copy_(w[..., ORDER].clone())))
     assert trace.check.passed
     twin = traced(after(lambda w, v: w[..., ORDER] @ v))
-    torch.testing.assert_close(trace.attention[0].weights, twin.attention[0].weights[..., ORDER])
+    assert_close(trace.attention[0].weights, twin.attention[0].weights[..., ORDER])
 
 
 def test_weights_that_are_overwritten_after_their_use_are_red():
@@ -200,11 +201,11 @@ def test_one_buffer_for_the_weights_of_all_layers_loses_none(target):
     plain = traced(RIGHT["@"], target)
     assert trace.check.passed
     for mine, theirs in zip(trace.attention, plain.attention, strict=True):
-        torch.testing.assert_close(mine.weights, theirs.weights)
+        assert_close(mine.weights, theirs.weights)
         if target is not None:
-            torch.testing.assert_close(mine.gradient, theirs.gradient)
+            assert_close(mine.gradient, theirs.gradient)
     in_place = traced(lambda s, v: (torch.softmax(s, -1, out=s), s @ v)[1], target)
-    torch.testing.assert_close(in_place.attention[1].weights, plain.attention[1].weights)
+    assert_close(in_place.attention[1].weights, plain.attention[1].weights)
     empty = traced(lambda s, v: torch.softmax(s, dim=-1, out=s.new_empty(0)) @ v, target)
     assert empty.check.passed
 

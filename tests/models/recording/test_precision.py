@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import vizkit
+from tests.drawn import noisy_picture
 from vizkit.check import FULL, LOWER, logit_tolerance, precision_of_products, tolerance
 from vizkit.models.recording import recorder
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
-PICTURE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
+PICTURE = noisy_picture(32, 32)
 # `_is_mkldnn_bf16_supported` says what oneDNN can compute, also by converting; this says what the processor multiplies.
 HAS_BF16 = torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf16_supported()
 

@@ -3,13 +3,13 @@ nothing can be measured the check says so."""
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from tests.models.recording.test_meeting import HEADS, ORDER, Mixing, after
 from tests.models.test_wrap import PICTURE, SIZE_HW, Encoder, TenLines
 from vizkit.models import trace
@@ -20,7 +20,7 @@ from vizkit.models.families.proven_places import proven
 from vizkit.models.recording.recorder import Call, Keep
 from vizkit.traces import Attention, Trace
 
-IMAGE = np.random.default_rng(1).integers(0, 256, (112, 112, 3), dtype=np.uint8)
+IMAGE = noisy_picture(112, 112, 1)
 FOUND = "a patch that was changed is found"
 
 
@@ -29,8 +29,7 @@ def wrapped(model: nn.Module) -> Trace:
 
 
 def of(mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None) -> Trace:
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         return wrapped(Mixing(after(mix), layer))
 
 
@@ -146,11 +145,11 @@ def test_keys_and_values_in_another_order_together_are_right():
 class Turning(TenLines):
     """The kernel is given queries, keys and values as `turn` makes them."""
 
-    def __init__(self, turn: Callable, place: int) -> None:
+    def __init__(self, turn: Callable, place: int):
         super().__init__()
         self.turn, self.place = turn, place
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         for layer in self.layers:
             given = list(layer["qkv"](x).unflatten(-1, (3, HEADS, 6)).permute(2, 0, 3, 1, 4))  # pyright: ignore
@@ -169,12 +168,12 @@ def test_the_kernel_is_given_keys_and_values_in_one_order(place):
 class Reversed(nn.Module):
     """Values from the end, in torch's own layer."""
 
-    def __init__(self, turn: bool) -> None:
+    def __init__(self, turn: bool):
         super().__init__()
         self.embed, self.head, self.turn = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 5), turn
         self.layer = nn.MultiheadAttention(16, 4, batch_first=True)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         return self.head(self.layer(x, x, x.flip(1) if self.turn else x)[0].mean(1))
 
@@ -190,12 +189,12 @@ def test_torchs_own_layer_is_heard_too(turn):
 class Mixed(TenLines):
     """Every token is a mean over the picture before the first layer."""
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         return super().forward(x.mean((-2, -1), keepdim=True) + 0 * x)
 
 
 class OneAtATime(TenLines):
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x):
         if len(x) > 1:
             raise RuntimeError("one image at a time")
         return super().forward(x)

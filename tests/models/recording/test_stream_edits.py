@@ -5,18 +5,20 @@ import threading
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noise, noisy_picture
 from tests.models.recording.test_editing import IMAGE, Fused, Torch, Written, wrapped
 from vizkit.models import EditError, pixels_of, trace
 from vizkit.models.recording.edits import parse
 
-OTHER = np.random.default_rng(5).integers(0, 255, (32, 32, 3), dtype=np.uint8)
-SEEN = np.random.default_rng(6).integers(0, 255, (48, 48, 3), dtype=np.uint8)
+OTHER = noisy_picture(32, 32, 5)
+SEEN = noisy_picture(48, 48, 6)
 
 
 @pytest.fixture(scope="module")
-def vit() -> vizkit.models.Loaded:
+def vit():
     torch.manual_seed(0)
     return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), device="cpu")
 
@@ -37,10 +39,10 @@ def test_a_frozen_head_looks_where_it_looks_in_the_reference(kind: type) -> None
     loaded = wrapped(kind)
     there = trace(loaded, OTHER).attention
     frozen = trace(loaded, IMAGE, edits=["frozen:1.2"], reference=[OTHER]).attention[0].weights
-    torch.testing.assert_close(frozen[:, 1], there[0].weights[:, 1], atol=1e-6, rtol=0)
-    torch.testing.assert_close(frozen[:, 0], trace(loaded, IMAGE).attention[0].weights[:, 0], atol=1e-6, rtol=0)
+    assert_close(frozen[:, 1], there[0].weights[:, 1], atol=1e-6, rtol=0)
+    assert_close(frozen[:, 0], trace(loaded, IMAGE).attention[0].weights[:, 0], atol=1e-6, rtol=0)
     same = trace(loaded, IMAGE, edits=["frozen:all"], reference=[IMAGE])
-    torch.testing.assert_close(same.logits, trace(loaded, IMAGE).logits, atol=1e-5, rtol=0)
+    assert_close(same.logits, trace(loaded, IMAGE).logits, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
@@ -48,10 +50,10 @@ def test_a_frozen_head_follows_another_and_blind_keys_stay_unseen(kind: type) ->
     loaded = wrapped(kind)
     followed = trace(loaded, IMAGE).attention[0].weights[:, 2]
     layer = trace(loaded, IMAGE, edits=["temperature:2=7", "frozen:2.1=1.3"]).attention[1].weights
-    torch.testing.assert_close(layer[:, 0], followed, atol=1e-6, rtol=0)
+    assert_close(layer[:, 0], followed, atol=1e-6, rtol=0)
     both = trace(loaded, IMAGE, edits=["frozen:2.1=1.3", "blind:2=4"]).attention[1].weights[:, 0]
     seen = followed[..., :4] / followed[..., :4].sum(-1, keepdim=True)
-    torch.testing.assert_close(both[..., :4], seen, atol=1e-6, rtol=0)
+    assert_close(both[..., :4], seen, atol=1e-6, rtol=0)
     assert float(both[..., 4].max()) == 0
 
 
@@ -62,7 +64,7 @@ def test_dropping_is_the_shorter_sequence(vit: vizkit.models.Loaded) -> None:
     with torch.no_grad():
         x = stream(vit, SEEN, 0)[:, kept]
         expected = logits(vit, x, 0)
-    torch.testing.assert_close(trace(vit, SEEN, edits=["drop:3,7"]).logits, expected, atol=1e-5, rtol=0)
+    assert_close(trace(vit, SEEN, edits=["drop:3,7"]).logits, expected, atol=1e-5, rtol=0)
     assert cut.attention[0].key_ids.tolist() == [kept]
     assert cut.attention[0].key.grid == whole.attention[0].key.grid == (3, 3)
     assert float(cut.features[0].values[[3, 7]].abs().max()) == 0
@@ -76,45 +78,45 @@ def test_positions_are_exchanged_shifted_and_taken_away(vit: vizkit.models.Loade
 
     plain, table = trace(vit, SEEN).logits, vit.model.pos_embed.detach().clone()
     zero = trace(vit, SEEN, edits=["positions:zero"]).logits
-    torch.testing.assert_close(zero, trace(without_positions(vit), SEEN).logits, atol=0, rtol=0)
+    assert_close(zero, trace(without_positions(vit), SEEN).logits, atol=0, rtol=0)
     moved = trace(vit, SEEN, edits=["positions:shift=1,0"]).logits
     rolled = table.clone()
     rolled[0, 1:] = table[0, 1:].unflatten(0, (3, 3)).roll(1, 0).flatten(0, 1)
     with torch.no_grad():
         by_hand = logits(vit, stream(vit, SEEN, 0) - table + rolled, 0)
-    torch.testing.assert_close(moved, by_hand, atol=1e-5, rtol=0)
-    torch.testing.assert_close(trace(vit, SEEN, edits=["positions:shift=3,0"]).logits, plain, atol=0, rtol=0)
+    assert_close(moved, by_hand, atol=1e-5, rtol=0)
+    assert_close(trace(vit, SEEN, edits=["positions:shift=3,0"]).logits, plain, atol=0, rtol=0)
     one, again, other = (trace(vit, SEEN, edits=[f"positions:scramble={seed}"]).logits for seed in (1, 1, 2))
-    torch.testing.assert_close(one, again, atol=0, rtol=0)
+    assert_close(one, again, atol=0, rtol=0)
     assert (one - other).abs().max() > 1e-4
-    torch.testing.assert_close(vit.model.pos_embed.detach(), table, atol=0, rtol=0)
+    assert_close(vit.model.pos_embed.detach(), table, atol=0, rtol=0)
 
 
 def test_what_another_run_computed_is_put_in(vit: vizkit.models.Loaded) -> None:
-    other = np.random.default_rng(7).integers(0, 255, (48, 48, 3), dtype=np.uint8)
+    other = noisy_picture(48, 48, 7)
     with torch.no_grad():
         x, there = stream(vit, SEEN, 5), stream(vit, other, 5)
         x[:, [2, 9]] = there[:, [2, 9]]
         expected = logits(vit, x, 5)
     put = trace(vit, SEEN, edits=["patch:stream.5=2,9"], reference=[other])
-    torch.testing.assert_close(put.logits, expected, atol=1e-5, rtol=0)
+    assert_close(put.logits, expected, atol=1e-5, rtol=0)
     whole = trace(vit, SEEN, edits=["patch:stream.12"], reference=[other]).logits
-    torch.testing.assert_close(whole, trace(vit, other).logits, atol=1e-5, rtol=0)
+    assert_close(whole, trace(vit, other).logits, atol=1e-5, rtol=0)
     for part in ("attention", "mlp"):
         same = trace(vit, SEEN, edits=[f"patch:{part}.3"], reference=[SEEN]).logits
-        torch.testing.assert_close(same, trace(vit, SEEN).logits, atol=1e-5, rtol=0)
+        assert_close(same, trace(vit, SEEN).logits, atol=1e-5, rtol=0)
         changed = trace(vit, SEEN, edits=[f"patch:{part}.3"], reference=[other]).logits
         assert (changed - same).abs().max() > 1e-4
 
 
 def test_a_direction_is_added_and_gradients_follow(vit: vizkit.models.Loaded) -> None:
-    direction = torch.randn(10, 192, generator=torch.Generator().manual_seed(0))
+    direction = noise(10, 192)
     steered = trace(vit, SEEN, target=1, edits=["steer:6=2*1.5"], directions={(5, 2): direction})
     with torch.no_grad():
         expected = logits(vit, stream(vit, SEEN, 6) + 1.5 * direction, 6)
-    torch.testing.assert_close(steered.logits, expected, atol=1e-5, rtol=0)
+    assert_close(steered.logits, expected, atol=1e-5, rtol=0)
     nothing = trace(vit, SEEN, edits=["steer:6=2*0"], directions={(5, 2): direction})
-    torch.testing.assert_close(nothing.logits, trace(vit, SEEN).logits, atol=0, rtol=0)
+    assert_close(nothing.logits, trace(vit, SEEN).logits, atol=0, rtol=0)
     plain = trace(vit, SEEN, target=1)
     assert (steered.attention[11].gradient - plain.attention[11].gradient).abs().max() > 1e-6
 
@@ -127,16 +129,16 @@ def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit: vizkit.model
     together = trace(vit, SEEN, edits=[e for e in edits if not e.startswith("drop")], reference=[SEEN[::-1].copy()])
     assert together.notes[0].startswith("Changed: positions:scramble=3, heads:2.1=mean")
     assert (together.logits - plain.logits).abs().max() > 1e-4
-    torch.testing.assert_close(trace(vit, SEEN).logits, plain.logits, atol=0, rtol=0)
+    assert_close(trace(vit, SEEN).logits, plain.logits, atol=0, rtol=0)
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in vit.model.modules())
 
 
 def test_swins_blocks_take_what_another_run_computed() -> None:
     loaded = vizkit.load("bundled:digits_swin", device="cpu")
-    images = [np.random.default_rng(i).integers(0, 255, (28, 28, 3), dtype=np.uint8) for i in (1, 2)]
+    images = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
     last = sum(len(stage.blocks) for stage in loaded.model.layers)
     put = trace(loaded, images[0], edits=[f"patch:stream.{last}"], reference=[images[1]])
-    torch.testing.assert_close(put.logits, trace(loaded, images[1]).logits, atol=1e-5, rtol=0)
+    assert_close(put.logits, trace(loaded, images[1]).logits, atol=1e-5, rtol=0)
 
 
 def logits_of(loaded: vizkit.models.Loaded, edits: list[str]) -> torch.Tensor:

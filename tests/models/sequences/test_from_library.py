@@ -4,6 +4,7 @@ import json
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from vizkit.analysis.sequences.rollout import origins
 from vizkit.models import ModelError
@@ -99,11 +100,11 @@ def test_a_translator_of_the_library(tmp_path, name):
         out = library(**given, output_attentions=False)
         library.set_attn_implementation("eager")
         maps = library(**given, output_attentions=True)
-    torch.testing.assert_close(trace.logits, out.logits[0])
+    assert_close(trace.logits, out.logits[0])
     for layer, expected in zip(trace.attention[:2], maps.encoder_attentions, strict=True):
-        torch.testing.assert_close(layer.weights, expected)
+        assert_close(layer.weights, expected)
     for layer, expected in zip(trace.attention[3::2], maps.cross_attentions, strict=True):
-        torch.testing.assert_close(layer.weights, expected)
+        assert_close(layer.weights, expected)
     assert origins(trace).source.shape == (3, 5)
 
 
@@ -132,14 +133,14 @@ def test_cached_steps_are_the_whole_pass(tmp_path, name):
             batch, _ = model.model.step(others, state.rows(torch.tensor([0, 0, 0])))
             again, _ = model.model.step(torch.tensor([number]), state)
         free = torch.arange(logits.shape[1]) != (model.begin if model.translates else -1)
-        torch.testing.assert_close(logits[0][free], trace.logits[place][free])
-        torch.testing.assert_close(batch[::2], logits.expand(2, -1))
-        torch.testing.assert_close(again, logits)
+        assert_close(logits[0][free], trace.logits[place][free])
+        assert_close(batch[::2], logits.expand(2, -1))
+        assert_close(again, logits)
         for matrix, call in zip(joined, recorder.calls, strict=True):
             matrix[:, :, place, : call.weights.shape[-1]] = call.weights[:, :, 0]
         state = after
     for matrix, layer in zip(joined, layers, strict=True):
-        torch.testing.assert_close(matrix, layer.weights)
+        assert_close(matrix, layer.weights)
 
 
 @pytest.mark.parametrize("name", WRITING)
@@ -172,9 +173,9 @@ def test_bert_and_gpt2(tmp_path):
         library.set_attn_implementation("eager")
         with torch.no_grad():
             out = library(torch.tensor([ids]), output_attentions=True)
-        torch.testing.assert_close(trace.logits, out.logits[0])
+        assert_close(trace.logits, out.logits[0])
         for layer, expected in zip(trace.attention, out.attentions, strict=True):
-            torch.testing.assert_close(layer.weights, expected)
+            assert_close(layer.weights, expected)
 
 
 def test_text_is_split_by_the_tokenizer_where_there_is_one(tmp_path):

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.models.sequences.texts import VOCABULARY, made
 from vizkit.analysis.sequences.gates import lstm_gates, rnn_states
@@ -20,15 +21,15 @@ def test_the_steps_of_a_translation_end_in_its_logits_and_give_its_weights():
     model = made("seq2seq_transformer")
     steps, trace = walk(model, SOURCE, TARGET), trace_pair(model, SOURCE, TARGET)
     assert steps.error < 1e-5
-    torch.testing.assert_close(steps.logits, trace.logits, atol=1e-5, rtol=1e-5)
+    assert_close(steps.logits, trace.logits, atol=1e-5, rtol=1e-5)
     taken = [layer.attention for layer in steps.encoder]
     taken += [part for layer in steps.decoder for part in (layer.attention, layer.cross)]
     for part, layer in zip(taken, trace.attention, strict=True):
-        torch.testing.assert_close(part.weights, layer.weights[0])
+        assert_close(part.weights, layer.weights[0])
     assert taken[2].allowed.int().tolist() == torch.ones(4, 4).tril().int().tolist()
     assert bool((taken[2].masked.isinf() == ~taken[2].allowed).all())
-    torch.testing.assert_close(steps.decoder[0].cross.context, steps.encoder[-1].feed_forward.left)
-    torch.testing.assert_close(steps.target.given[0], model.model.target(torch.tensor([[1]]))[0, 0])
+    assert_close(steps.decoder[0].cross.context, steps.encoder[-1].feed_forward.left)
+    assert_close(steps.target.given[0], model.model.target(torch.tensor([[1]]))[0, 0])
 
 
 @pytest.mark.parametrize("name", ["masked_lm", "causal_lm"])
@@ -38,7 +39,7 @@ def test_the_steps_of_a_language_model_end_in_its_logits(name):
     steps, trace = walk_text(model, ids), trace_text(model, ids)
     assert steps.error < 1e-5
     for layer, recorded in zip(steps.encoder, trace.attention, strict=True):
-        torch.testing.assert_close(layer.attention.weights, recorded.weights[0])
+        assert_close(layer.attention.weights, recorded.weights[0])
         assert layer.cross is None
 
 
@@ -70,7 +71,7 @@ def test_gradients_are_those_of_finite_differences(name):
     texts = [model.tensor(model.source_ids(SOURCE)), model.tensor(model.target_ids(TARGET))]
     texts = texts if model.translates else [model.tensor(model.line_ids(SOURCE, TARGET))]
 
-    def scores() -> torch.Tensor:
+    def scores():
         return network(*texts)[0, first : first + 4].log_softmax(-1)[torch.arange(4), answers]
 
     gradient = torch.zeros(4, table.weight.shape[1], dtype=torch.float64)
@@ -80,9 +81,9 @@ def test_gradients_are_those_of_finite_differences(name):
             gradient[:, channel] += sign * scores() / 2e-4
             table.weight[number, channel] -= sign * 1e-4
     place = SOURCE.index("c")
-    torch.testing.assert_close(result.answers[:, place].double(), gradient.norm(dim=-1), rtol=1e-3, atol=1e-5)
+    assert_close(result.answers[:, place].double(), gradient.norm(dim=-1), rtol=1e-3, atol=1e-5)
     assert float(result.whole[place]) == pytest.approx(float(gradient.sum(0).norm()), rel=1e-3, abs=1e-5)
-    torch.testing.assert_close(result.log_probabilities.double(), scores(), rtol=1e-4, atol=1e-4)
+    assert_close(result.log_probabilities.double(), scores(), rtol=1e-4, atol=1e-4)
 
 
 def test_a_later_word_of_a_causal_line_has_no_gradient():
@@ -109,8 +110,8 @@ def test_the_states_are_those_that_the_network_carries(name):
         else lstm_gates(given.network, given.vectors, given.hidden, given.cell).hidden
         for given in (reader, writer)
     ]
-    torch.testing.assert_close(states[0], memory, rtol=0, atol=1e-5)
-    torch.testing.assert_close(states[1][-1], state.hidden[0], rtol=0, atol=1e-5)
+    assert_close(states[0], memory, rtol=0, atol=1e-5)
+    assert_close(states[1][-1], state.hidden[0], rtol=0, atol=1e-5)
 
 
 def test_what_a_model_does_not_have_is_said():

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 from tests.models.sequences.texts import TASKS, made
 from vizkit.models.sequences import trace_pair, trace_text
@@ -40,7 +41,7 @@ def test_layers_of_translation_and_their_proof(name):
     assert trace.image_size == (1, len(SOURCE))
     with torch.no_grad():
         plain = model.model(model.tensor(model.source_ids(SOURCE)), model.tensor(model.target_ids(TARGET)))[0]
-    torch.testing.assert_close(trace.logits, plain)
+    assert_close(trace.logits, plain)
 
 
 def test_weights_of_cross_attention_are_those_of_the_formula():
@@ -56,7 +57,7 @@ def test_weights_of_cross_attention_are_those_of_the_formula():
         query = layer.cross.by_head(layer.cross.query(given["x"]))
         key = layer.cross.by_head(layer.cross.key(memory))
         expected = (query @ key.transpose(-2, -1) / layer.cross.d_k**0.5).softmax(-1)
-    torch.testing.assert_close(trace.attention[3].weights, expected)
+    assert_close(trace.attention[3].weights, expected)
 
 
 @pytest.mark.parametrize("name", ["seq2seq_transformer", "causal_lm"])
@@ -105,7 +106,7 @@ def test_padding_gets_no_weight():
     for layer in trace.attention:
         if layer.key.name == "source":
             assert (layer.weights[..., 2:] == 0).all()
-    torch.testing.assert_close(trace.logits, trace_pair(model, "ab", TARGET).logits)
+    assert_close(trace.logits, trace_pair(model, "ab", TARGET).logits)
 
 
 def test_what_cannot_be_traced_says_so():

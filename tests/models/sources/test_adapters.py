@@ -8,8 +8,10 @@ import pytest
 import timm
 import torch
 from safetensors.torch import load_file, save_file
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import seeded
 from vizkit.models import ModelError
 
 VIT = "test_vit"
@@ -32,8 +34,7 @@ def lora(folder, factors, others=(), **config):
 
 @pytest.fixture
 def base(tmp_path):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         model = timm.create_model(VIT, num_classes=5).eval()
     torch.save({"arch": VIT, "state_dict": model.state_dict()}, tmp_path / "base.pth")
     return model
@@ -49,7 +50,7 @@ def test_the_product_is_added_as_often_as_alpha_says(tmp_path, base):
     first, _ = FACTORS["blocks.0.attn.qkv"]
     own, found = base.state_dict(), loaded.model.state_dict()
     expected = own["blocks.0.attn.qkv.weight"] + 3 * (first[0] + first[1]) / 9
-    torch.testing.assert_close(found["blocks.0.attn.qkv.weight"], expected)
+    assert_close(found["blocks.0.attn.qkv.weight"], expected)
     assert found["head.bias"].tolist() == [1] * 5
     assert {name for name in own if not torch.equal(own[name], found[name])} == {
         "blocks.0.attn.qkv.weight",
@@ -102,8 +103,7 @@ def test_an_adapter_of_another_base(tmp_path, base):
 # ---- against peft ----------------------------------------------------------------------------------------------------
 def trained(model, **options):
     peft = pytest.importorskip("peft")
-    with torch.random.fork_rng():
-        torch.manual_seed(1)
+    with seeded(1):
         found = peft.get_peft_model(model, peft.LoraConfig(**{"r": 4, "lora_alpha": 16, **options}))
         for weight in found.parameters():
             if weight.requires_grad:

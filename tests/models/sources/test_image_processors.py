@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.testing import assert_close
 
 import vizkit
 from benchmarks.testing import processors
@@ -37,7 +38,7 @@ def theirs(folder, rgb):
     return processor(Image.fromarray(rgb), return_tensors="pt")["pixel_values"][0].float().numpy()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("name", processors.names())
 def test_every_processor_gives_its_own_numbers_or_a_sentence(name):
     for turned, settings in processors.variants(name):
@@ -152,7 +153,7 @@ def test_dinov2_sees_the_size_that_its_processor_gives(tmp_path, photo, register
         expected = model(torch.from_numpy(theirs(tmp_path, photo))[None]).pooler_output[0]
     trace = vizkit.trace(loaded, photo)
     assert trace.check.pixels.endswith("0.000")
-    torch.testing.assert_close(trace.logits, expected, rtol=0, atol=1e-4)
+    assert_close(trace.logits, expected, rtol=0, atol=1e-4)
 
 
 def test_blue_comes_first_also_where_the_size_is_another(tmp_path):

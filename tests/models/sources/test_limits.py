@@ -102,7 +102,7 @@ def test_twenty_thousand_parts_and_five_seconds_are_the_limits(monkeypatch):
 
 
 def test_a_sketch_fills_what_has_numbers_and_nothing_else():
-    def make() -> nn.Module:
+    def make():
         model = nn.Linear(2, 2)
         model.register_buffer("planned", torch.empty(2).fill_(3.0))
         model.register_buffer("there", torch.zeros(2, device="cpu").fill_(3.0))

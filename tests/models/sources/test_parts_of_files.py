@@ -7,6 +7,7 @@ import timm
 import torch
 
 import vizkit
+from tests.drawn import seeded
 from vizkit.models import ModelError
 from vizkit.models.sources.hub import PartError
 from vizkit.models.sources.weight_names import is_adapter, network_of, renamed
@@ -15,8 +16,7 @@ VIT = "test_vit"
 
 
 def network(name=VIT, seed=0, **options):
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
+    with seeded(seed):
         return timm.create_model(name, **options).eval()
 
 

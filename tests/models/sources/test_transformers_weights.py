@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.testing import assert_close
 
 import vizkit
 from tests.models.test_transformers import CASES, answer, made
@@ -29,7 +30,7 @@ def test_several_files_give_the_logits_of_the_library(sharded, photo, case):
     folder, model = sharded(case)
     loaded = vizkit.load(folder, device="cpu")
     expected = answer(model, pixels_of(loaded, photo))[0]
-    torch.testing.assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
+    assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
 
 def change(folder, edit):
@@ -100,7 +101,7 @@ def test_the_pickle_of_earlier_versions_gives_the_logits_of_the_library(tmp_path
     earlier(model, tmp_path / "folder")
     loaded = vizkit.load(tmp_path / "folder", device="cpu")
     expected = answer(model, pixels_of(loaded, photo))[0]
-    torch.testing.assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
+    assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
 
 def test_a_pickle_that_would_run_code_is_refused(tmp_path, capsys):

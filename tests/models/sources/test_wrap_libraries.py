@@ -2,26 +2,26 @@
 
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.testing import assert_close
 
 import vizkit
+from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.models import pixels_of
 from vizkit.standalone import PicturedTrace
 from vizkit.traces import NotApplicable
 
-PICTURE = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
+PICTURE = noisy_picture(96, 96)
 SMALL = {"num_classes": 5, "dim": 32, "depth": 2, "heads": 4, "mlp_dim": 64, "dim_head": 8}
 
 
 @pytest.fixture(autouse=True)
 def same_weights():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         yield
 
 
@@ -47,7 +47,7 @@ def own_weights(model: nn.Module, pixels: Tensor) -> list[Tensor]:
 def assert_same(trace: PicturedTrace, theirs: list[Tensor]) -> None:
     """Every layer's (group, head, query, key) within 1e-5."""
     for layer, weights in zip(trace.attention, theirs, strict=True):
-        torch.testing.assert_close(layer.weights, weights.reshape(layer.weights.shape), rtol=0, atol=1e-5)
+        assert_close(layer.weights, weights.reshape(layer.weights.shape), rtol=0, atol=1e-5)
 
 
 def grids(trace: PicturedTrace) -> list[tuple[int, int] | None]:
@@ -62,19 +62,19 @@ def unknown(trace: PicturedTrace) -> str:
 # vit-pytorch ----------------------------------------------------------------------------------------------------------
 
 
-def cait() -> nn.Module:
+def cait():
     from vit_pytorch.cait import CaiT
 
     return CaiT(image_size=32, patch_size=8, cls_depth=2, **SMALL)
 
 
-def t2t() -> nn.Module:
+def t2t():
     from vit_pytorch.t2t import T2TViT
 
     return T2TViT(image_size=64, **SMALL)
 
 
-def cross_vit() -> nn.Module:
+def cross_vit():
     from vit_pytorch.cross_vit import CrossViT
 
     sides = {"enc_depth": 1, "enc_heads": 4, "enc_mlp_dim": 64, "enc_dim_head": 8}
@@ -83,7 +83,7 @@ def cross_vit() -> nn.Module:
     return CrossViT(image_size=48, num_classes=5, sm_patch_size=8, lg_patch_size=24, **cross, **options)
 
 
-def max_vit() -> nn.Module:
+def max_vit():
     from vit_pytorch.max_vit import MaxViT
 
     return MaxViT(num_classes=5, dim=16, depth=(1, 1), dim_head=8, window_size=4, dim_conv_stem=16)
@@ -140,7 +140,7 @@ def test_monais_vit_gives_the_weights_that_it_saves_itself():
     trace, pixels = traced(model, size_hw)
     with torch.no_grad():
         logits = model(pixels)[0]
-    torch.testing.assert_close(trace.logits, logits[0], rtol=0, atol=1e-5)
+    assert_close(trace.logits, logits[0], rtol=0, atol=1e-5)
     assert_same(trace, [block.attn.att_mat for block in model.blocks])
     assert grids(trace) == [(3, 5)] * 2
     layer = trace.attention[1]

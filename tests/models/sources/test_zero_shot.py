@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.__main__ import main
@@ -40,9 +41,7 @@ def test_the_logits_are_those_of_the_library(towers, photo):
     assert loaded.classifies
     trace = vizkit.trace(loaded, photo)
     assert trace.check.passed
-    torch.testing.assert_close(
-        trace.logits, library_logits(model, pixels_of(loaded, photo), TEXTS)[0], rtol=0, atol=1e-4
-    )
+    assert_close(trace.logits, library_logits(model, pixels_of(loaded, photo), TEXTS)[0], rtol=0, atol=1e-4)
 
 
 def test_a_text_has_the_same_logit_in_any_company(towers, photo):
@@ -51,7 +50,7 @@ def test_a_text_has_the_same_logit_in_any_company(towers, photo):
     together = vizkit.trace(vizkit.load(folder, classes=TEXTS, device="cpu"), photo).logits
     for index, text in enumerate(TEXTS):
         beside = vizkit.trace(vizkit.load(folder, classes=[text, "two"], device="cpu"), photo).logits
-        torch.testing.assert_close(beside[0], together[index], rtol=0, atol=1e-4)
+        assert_close(beside[0], together[index], rtol=0, atol=1e-4)
 
 
 def test_clip_chooses_among_texts_and_siglip_says_yes_or_no_to_each(towers, photo):
@@ -92,9 +91,7 @@ def test_without_classes_it_gives_the_vector_of_the_picture(clip, photo):
     assert torch.equal(vizkit.trace(loaded, photo).logits, before)
     assert typed.model.blocks[0].attn.qkv.weight is loaded.model.blocks[0].attn.qkv.weight
     again = with_classes(typed, ["a dog", "two"])
-    torch.testing.assert_close(
-        vizkit.trace(again, photo).logits[0], vizkit.trace(typed, photo).logits[1], rtol=0, atol=1e-5
-    )
+    assert_close(vizkit.trace(again, photo).logits[0], vizkit.trace(typed, photo).logits[1], rtol=0, atol=1e-5)
 
 
 def test_texts_are_embedded_once(clip, monkeypatch):
@@ -111,7 +108,7 @@ def test_other_weights_in_the_folder_are_read_again(clip, photo):
     state = load_file(path)
     save_file(state | {"text_projection.weight": -state["text_projection.weight"]}, path, {"format": "pt"})
     second = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).logits
-    torch.testing.assert_close(first, -second, rtol=0, atol=1e-4)
+    assert_close(first, -second, rtol=0, atol=1e-4)
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------

@@ -4,26 +4,17 @@ import json
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 from safetensors.torch import save_file
 
+from tests.drawn import noisy_picture as picture
+from tests.models.super_resolution.conftest import SIZES
 from vizkit.__main__ import main
-from vizkit.models.networks.super_resolution.ttsr import build
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.super_resolution import Enlarger, bundled_enlargers, enlarge, open_enlarger, see
+from vizkit.models.super_resolution import bundled_enlargers, enlarge, open_enlarger, see
 from vizkit.models.super_resolution.enlarging import LARGEST_REFERENCE, fitting_reference, tiles
 from vizkit.models.super_resolution.opening import BUNDLED
 from vizkit.saving import open_npz
-
-SIZES = {"widths": [7, 5, 3], "blocks": [2, 1, 1], "textures": [7, 5, 3]}
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return Enlarger("tiny", build("ttsr_small", SIZES).eval().requires_grad_(False), "mit")
 
 
 @pytest.fixture
@@ -34,10 +25,6 @@ def folder(tiny, tmp_path):
     save_file(tiny.model.state_dict(), folder / "model.safetensors")
     (folder / "config.json").write_text(json.dumps({"architecture": "ttsr_small", "sizes": SIZES, "license": "mit"}))
     return folder
-
-
-def picture(rows, columns, seed=0):
-    return np.random.default_rng(seed).integers(256, size=(rows, columns, 3), dtype=np.uint8)
 
 
 def test_tiles_cover_every_place_once_and_see_their_surroundings():

@@ -7,6 +7,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from tests.drawn import noisy_picture as picture
+from tests.models.super_resolution.conftest import SIZES
 from vizkit.analysis.attention.attention_map import attention_map
 from vizkit.analysis.attention.statistics import layer, mean_distance_px
 from vizkit.models.networks.super_resolution.ttsr import build
@@ -16,19 +18,7 @@ from vizkit.saving import open_npz, save_npz
 from vizkit.standalone import Card, fragment
 from vizkit.traces import PADDING, NotApplicable, TraceError, dense
 
-SIZES = {"widths": [7, 5, 3], "blocks": [2, 1, 1], "textures": [7, 5, 3]}
 GRID, KEY_GRID = (5, 7), (11, 13)
-
-
-def picture(rows, columns, seed=0):
-    return np.random.default_rng(seed).integers(256, size=(rows, columns, 3), dtype=np.uint8)
-
-
-@pytest.fixture(scope="module")
-def tiny():
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        return Enlarger("tiny", build("ttsr_small", SIZES).eval().requires_grad_(False), "mit")
 
 
 @pytest.fixture(scope="module", params=[0.0, 30.0], ids=["one place", "mixture"])

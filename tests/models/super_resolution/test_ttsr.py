@@ -5,6 +5,7 @@ import pytest
 import torch
 from PIL import Image
 
+from tests.drawn import seeded
 from vizkit.models.networks.super_resolution.parts import bicubic
 from vizkit.models.networks.super_resolution.ttsr import build
 
@@ -12,8 +13,7 @@ TINY = {"widths": (7, 5, 3), "blocks": (1, 1, 1), "textures": (7, 5, 3)}
 
 
 def network(name="ttsr_small", **sizes):
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
+    with seeded():
         return build(name, {**TINY, **sizes}).eval()
 
 

@@ -86,7 +86,7 @@ def test_a_critic_judges_every_picture_alone(pictures):
     assert torch.allclose(critic(pixels)[1:], critic(pixels[1:]), atol=1e-6)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_critic_learns_to_tell_them_apart_and_the_network_hears_of_it(pictures):
     enlarged, truth = pictures
     torch.manual_seed(0)
@@ -137,7 +137,7 @@ def test_a_critic_that_was_saved_goes_on_as_if_nothing_had_been(pictures):
     assert all(torch.equal(one, other) for one, other in pairs)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_run_with_all_losses_saves_its_critic(tmp_path, monkeypatch):
     monkeypatch.setattr(tasks, "COUNTS", {"train": 24, "val": 24, "test": 24})
     recipe = TINY.but({"epochs": 2, "perceptual": 0.01, "adversarial": 0.001})

@@ -74,7 +74,7 @@ def test_the_button_adds_the_model():
     assert not test.info
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("name", "models", "said"),
     [("Network", [], "Choose a model"), ("nonsense", [VIT], "the most attended patch receives")],
@@ -107,7 +107,7 @@ def test_a_chosen_model_is_the_first_that_is_shown():
 
 
 # ---- the network -----------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_networks_of_all_kinds_stand_below_one_another():
     models = [VIT, SWIN, CNN, DUAL]
     test = opened("architecture", models=models, image="digit 3")

@@ -4,6 +4,7 @@ import base64
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import SWIN, VIT, at_rest, fine, opened, saved_again, sent_to, texts
@@ -80,5 +81,5 @@ def test_the_matrix_is_saved_as_it_is_shown(model: str, weighted: str):
     places = keys >= len(content["key_special"])
     row = found["matrix"][queries.tolist().index(content["marked"])]
     at = keys[places] - len(content["key_special"])
-    np.testing.assert_allclose(found["places"].ravel()[at], row[places], atol=1e-6)
+    assert_allclose(found["places"].ravel()[at], row[places], atol=1e-6)
     assert np.count_nonzero(found["places"]) == np.count_nonzero(row[places])

@@ -20,7 +20,7 @@ def test_a_link_with_edits_shows_them_and_stays():
     assert "blind:" not in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("edits", ["none", "nonsense", "<script>"])
 def test_a_link_may_say_that_nothing_is_changed(edits: str):
     test = opened("intervene", models=VIT, image="digit 3", edits=edits)
@@ -28,7 +28,7 @@ def test_a_link_may_say_that_nothing_is_changed(edits: str):
     assert content_of(test)["changes"] == "none"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_all_models_answer_to_the_same_changes():
     test = opened("intervene", models=[VIT, SWIN, CNN], image="digit 3", edits="heads:2.1=0")
     fine(test)

@@ -74,7 +74,7 @@ def by_link(stem: str, view: View, test: AppTest, models: list[str]) -> AppTest:
     return again
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
 def test_an_address_of_nonsense_opens_a_view_as_it_begins(stem: str, view: View):
     models = models_of(view)

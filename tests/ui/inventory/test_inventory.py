@@ -28,7 +28,7 @@ def seconds(request: pytest.FixtureRequest):
             reporter.write_line(f"{page}: {each:.1f} s")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
 def test_all_options_are_as_recorded(stem: str, view: View, request: pytest.FixtureRequest, seconds: dict[str, float]):
     begun = time.process_time()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 import vizkit
 from tests.ui import test_views
@@ -57,7 +58,7 @@ def test_the_sentence_names_the_largest_of_the_token_and_of_the_patch():
         more = 1 - patches.sum() > patches.max()
         assert (f"[cls], {(1 - patches.sum()) * (patches.size + 1):.1f} times, and among patches" in one.said) == more
     assert not np.allclose(found["encoder 1"], found["encoder 2"])
-    np.testing.assert_array_equal(found["encoder 2"], found["decoder 2"])
+    assert_array_equal(found["encoder 2"], found["decoder 2"])
 
 
 def test_each_step_says_what_it_is_for_a_patch():

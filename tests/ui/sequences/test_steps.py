@@ -4,6 +4,7 @@ import base64
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from tests.ui.conftest import fine, sent_to, texts
 from tests.ui.sequences.conftest import opened
@@ -49,18 +50,18 @@ def test_every_layer_has_its_steps(layer: str, titles: list[str]):
 def test_numbers_follow_from_one_another():
     data, steps = steps_sent(steps_layer="decoder 1", steps_token="3", steps_head="2")
     embedded = list(steps["Embedding: × √d + position"].values())
-    np.testing.assert_allclose(embedded[0] + embedded[1], embedded[2], atol=1e-5)
+    assert_allclose(embedded[0] + embedded[1], embedded[2], atol=1e-5)
     masked = steps["Masked self-attention: Mask"]["s + M"]
     assert np.isinf(masked).tolist() == [at > 2 for at in range(len(data["words"]))]
     weights = steps["Masked self-attention: Softmax"]["w"]
-    np.testing.assert_allclose(weights, np.exp(masked) / np.exp(masked).sum(), atol=1e-6)
+    assert_allclose(weights, np.exp(masked) / np.exp(masked).sum(), atol=1e-6)
     *parts, mixed = steps["Cross-attention: Values"].values()
-    np.testing.assert_allclose(sum(parts), mixed, atol=1e-5)
+    assert_allclose(sum(parts), mixed, atol=1e-5)
     joined = steps["Cross-attention: Heads"]["[o₁ … o_h]"]
     frame = next(step for step in data["steps"] if step["title"] == "Heads")["strips"][0]["frame"]
-    np.testing.assert_allclose(joined[slice(*frame)], mixed, atol=1e-6)
+    assert_allclose(joined[slice(*frame)], mixed, atol=1e-6)
     x, y, added, normed = steps["Feed-forward: Add & Norm"].values()
-    np.testing.assert_allclose(x + y, added, atol=1e-5)
+    assert_allclose(x + y, added, atol=1e-5)
     assert abs(normed.mean()) < 0.1
 
 

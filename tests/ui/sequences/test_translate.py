@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.ui.conftest import fine, opened, sent_to, texts
@@ -35,10 +36,10 @@ def test_the_canvas_is_sent_what_the_model_recorded():
     kinds = ["encoder", "encoder", "decoder", "cross", "decoder", "cross"]
     *layers, encoder, cross = content["parts"]
     assert [part["kind"] for part in layers] == kinds
-    np.testing.assert_allclose(weights(encoder)[0], origins(trace).encoder.numpy(), atol=1e-6)
-    np.testing.assert_allclose(weights(cross)[0], origins(trace).source.numpy(), atol=1e-6)
+    assert_allclose(weights(encoder)[0], origins(trace).encoder.numpy(), atol=1e-6)
+    assert_allclose(weights(cross)[0], origins(trace).source.numpy(), atol=1e-6)
     for part, layer in zip(layers, trace.attention, strict=True):
-        np.testing.assert_allclose(weights(part), layer.weights[0].numpy(), atol=1e-6)
+        assert_allclose(weights(part), layer.weights[0].numpy(), atol=1e-6)
     assert "2026-11-21" in texts(test)
 
 
@@ -86,7 +87,7 @@ def test_a_model_without_attention_shows_shares_of_the_gradient(model: str):
     fine(test)
     (part,) = content_of(test)["parts"]
     assert (part["kind"], part["title"]) == ("cross", "Gradient")
-    np.testing.assert_allclose(weights(part).sum(-1), 1, atol=1e-5)
+    assert_allclose(weights(part).sum(-1), 1, atol=1e-5)
     assert "has no attention" in texts(test)
 
 

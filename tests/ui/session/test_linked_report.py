@@ -63,7 +63,7 @@ def stored() -> list[Path]:
     return [*uploads.root().glob("*/*.json")]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_replay_opens_as_it_was_saved():
     test = given("replay.json", FILE)
     fine(test)
@@ -197,7 +197,7 @@ def test_a_report_that_was_changed_is_no_longer_that_of_the_link():
     assert "the address holds it" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.usefixtures("keeping")
 def test_its_pictures_are_kept_too():
     test = given("mine.png", photograph(91))

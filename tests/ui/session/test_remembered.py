@@ -220,7 +220,7 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
     models._weights_seen().clear()
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(
     ("page", "query"),
     [("explore", {}), ("relevance", {}), ("rollout", {}), ("compare", {})],

@@ -40,7 +40,7 @@ def models(test: AppTest) -> list[str]:
     return [entry.item.source for entry in test.session_state[ENTRIES].values()]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_an_empty_report_says_how_to_add_a_picture():
     test = opened("report", models=VIT)
     fine(test)
@@ -48,7 +48,7 @@ def test_an_empty_report_says_how_to_add_a_picture():
     assert KEPT in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatch):
     test = with_pictures()
     fine(test)
@@ -81,7 +81,7 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     assert test.text_input(key="report_title").value == TEXT
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypatch: pytest.MonkeyPatch):
     """Its figure and its sentence alone: the grid of heads is gone. The rest is the same text, but for numbers of
     elements."""
@@ -125,7 +125,7 @@ def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: p
     assert len(moved["lines"]) == 3
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_every_way_to_explain_can_be_added():
     test = opened("relevance", models=VIT, image="digit 3", relevance_method="Grad-CAM")
     test.button(key="report_relevance0").click().run()
@@ -154,7 +154,7 @@ def test_what_no_longer_fits_is_said_and_left_out(change, sentence):
     assert sentence in warning.value.replace("\\", "")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_waits_on_the_report_page_is_small():
     """Records alone: no picture, no weights, no trace."""
     test = with_pictures()

@@ -50,7 +50,7 @@ def test_a_bare_file_has_the_head_that_is_stated_else_a_guess_that_is_said(three
         assert HEADS[head].title in said
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_same_file_with_two_heads_is_two_models(three):
     test = opened(models="bundled:digits_vit", image="digit 3")
     for head in ("sigmoid", "regression"):
@@ -79,7 +79,7 @@ def test_positions_of_no_square_open_at_the_size_that_is_typed():
     assert "input 64 × 128 pixels" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_file_of_two_networks_asks_which_is_meant():
     out, state = io.BytesIO(), timm.create_model("test_vit", num_classes=3).state_dict()
     torch.save({f"{part}.{name}": value for part in ("left", "right") for name, value in state.items()}, out)

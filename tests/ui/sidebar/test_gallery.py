@@ -183,7 +183,7 @@ def picture(name="rocket.png"):
 BANNER = "shows one of them"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("page", ["explore", "relevance", "compare"])
 def test_an_upload_to_bundled_models_meets_one_banner(page):
     test = opened(page, models=[INSECTS, DIGITS], image="digit 3")
@@ -210,7 +210,7 @@ def with_upload(*models):
     return test
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_banner_says_nothing_of_other_models():
     assert BANNER in texts(with_upload(INSECTS))
     assert BANNER not in texts(with_upload(INSECTS, "random:test_vit"))
@@ -248,7 +248,7 @@ CHIPS = [
 ]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("page", "query"), CHIPS, ids=str)
 def test_a_chip_stands_at_every_answer(page, query, monkeypatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
@@ -284,7 +284,7 @@ def answers(test):
     return {name for name, _ in sent(test, "explore0")["classes"]}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_typed_classes_are_the_answers(tmp_path):
     test = with_clip(tmp_path)
     assert answers(test) == set(chosen.FIRST_CLASSES.splitlines())
@@ -301,14 +301,14 @@ def test_typed_classes_are_the_answers(tmp_path):
     assert "typed class" not in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_link_brings_its_classes(tmp_path):
     test = with_clip(tmp_path, classes="a red bird\na dog")
     assert test.text_area(key="classes").value == "a red bird\na dog"
     assert answers(test) == {"a red bird", "a dog"}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_typed_classes_are_bounded_and_never_markdown(tmp_path):
     test = with_clip(tmp_path)
     test.text_area(key="classes").set_value("\n".join(f"![x](http://evil.test/{n}.png) $y$" for n in range(99))).run()
@@ -323,7 +323,7 @@ def test_without_a_model_that_reads_text_nobody_asks_for_classes():
     assert not opened(models=DIGITS, image="digit 3").text_area
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("page", ["relevance", "compare"])
 def test_typed_classes_on_other_pages(tmp_path, page):
     test = with_clip(tmp_path)
@@ -332,7 +332,7 @@ def test_typed_classes_on_other_pages(tmp_path, page):
     assert "knows 5 typed classes" in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_evaluate_judges_the_typed_classes(tmp_path, home, cache):  # noqa: F811
     labels = ("cat", "red bird")
     for shade, label in enumerate(labels):

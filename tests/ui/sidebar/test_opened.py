@@ -87,7 +87,7 @@ def test_what_cannot_be_opened_is_said_and_stays_where_it_is(models):
 
 
 # ---- trained on, and as a teacher ------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_an_opened_model_is_where_a_training_begins(models, monkeypatch):
     test = opening("models/weights/bare.safetensors", "test_vit")
     name = test.session_state["models"][-1]
@@ -107,7 +107,7 @@ def test_an_opened_model_is_where_a_training_begins(models, monkeypatch):
     assert {key for key, value in begun.items() if not torch.equal(value, weights[key])} == {"head.weight", "head.bias"}
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_an_opened_model_teaches_as_it_is(models):
     test = opening()
     name = test.session_state["models"][-1]

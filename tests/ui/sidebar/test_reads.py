@@ -36,7 +36,7 @@ def nothing_begins(tmp_path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize(("stem", "view"), PARTIAL.values(), ids=PARTIAL)
 def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
     models = list(test_views.NEEDS[view.needs or "model"].models[:1])
@@ -72,7 +72,7 @@ def test_the_sidebar_offers_what_the_view_reads(page: str, query: dict[str, str]
     assert (OF_ITS_OWN in [caption.value for caption in test.sidebar.caption]) is (not parts)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_choice_inside_a_view_is_followed():
     test = opened("detection")
     test.segmented_control(key="det_of").set_value("image of the sidebar").run()
@@ -101,7 +101,7 @@ def test_a_link_to_a_view_without_them_keeps_them_for_the_next():
     assert test.session_state["input"] == "whole image"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_reload_of_a_view_without_them_loses_nothing():
     test = opened("attention", image="digit 3", models=[SWIN, VIT])
     test.switch_page("pages/train.py").run()
@@ -113,7 +113,7 @@ def test_a_reload_of_a_view_without_them_loses_nothing():
     assert "models" not in opened("train").query_params
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_uploads_come_back_though_their_widget_was_gone():
     buffer = io.BytesIO()
     Image.fromarray(np.full((20, 30, 3), 99, np.uint8)).save(buffer, "PNG")

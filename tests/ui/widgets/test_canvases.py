@@ -1,8 +1,8 @@
 """What canvases are sent of likeness: the whole matrix, or one row where the matrix would be too large."""
 
-import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from vizkit.traces import Tokens
 from vizkit.views import rows_of
@@ -17,4 +17,4 @@ def test_a_large_grid_sends_the_row_of_the_chosen_token_and_never_makes_the_matr
         row = rows_of.similarity_for_browser(table, tokens, query, most=36 * 36 - 1)
         assert row.query_ids is not None
         assert row.query_ids.tolist() == [position]
-        np.testing.assert_allclose(row.values[0], whole.values[position], atol=1e-6)
+        assert_allclose(row.values[0], whole.values[position], atol=1e-6)

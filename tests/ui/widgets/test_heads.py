@@ -67,7 +67,7 @@ def test_a_card_lists_the_answers_in_their_own_unit(models, head):
     assert HEADS[head].title in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_guess_is_said_on_every_page_with_answers(models):
     for page in ("explore", "relevance", "compare"):
         assert "regression is a guess: give head=" in texts(opened(models, page, "checkpoint:guessed")), page
@@ -75,7 +75,7 @@ def test_a_guess_is_said_on_every_page_with_answers(models):
 
 
 # ---- Relevance -------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_relevance_says_what_is_explained(models):
     test = opened(models, "relevance", *every(models))
     words = texts(test)
@@ -112,7 +112,7 @@ def test_maps_of_values_are_not_scored_by_probabilities(models, head):
     assert (f"for {DIRECTION_IN_WORDS}: " in texts(test)) is (head == "embedding")
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_maps_of_labels_are_scored_by_the_labels_own_probability(models):
     test = opened(models, "relevance", "checkpoint:sigmoid", relevance_view="Trust")
     test = raced(test, "checkpoint:sigmoid")
@@ -144,7 +144,7 @@ def test_heads_stand_beside_each_other_and_only_classes_are_compared(models):
     assert "no classes in common" not in texts(test)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(models, tmp_path):
     other = models | {
         "checkpoint:other": str(folder(tmp_path / "other", 3, head="sigmoid", label_names=LABELS["sigmoid"]))
@@ -169,7 +169,7 @@ def test_the_csv_keeps_values_apart_from_probabilities(models):
     assert value["value"] == pytest.approx(float(own), rel=1e-3)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_robustness_follows_the_probability_of_a_label_and_no_value(models):
     test = at_rest(opened(models, "compare", *every(models), compare_view="Robustness", compare_draws="1"))
     assert f"gives {HEADS['regression'].gives}, so there is no probability to follow" in texts(test)
@@ -223,7 +223,7 @@ def pictures(home):  # noqa: F811
     return f"{home.name}/pictures"
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 @pytest.mark.parametrize("stated", [None, "softmax"])
 def test_evaluate_says_a_guess_unless_the_head_was_stated(models, pictures, tmp_path, stated):
     path = str(folder(tmp_path / "silent", 2, label_names=["wet", "shell"]))
@@ -262,7 +262,7 @@ def test_a_model_without_exclusive_classes_is_not_judged_by_folders(models, pict
     assert not [table for table in test.dataframe if head in str(table.value)]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_beside_a_classifier_it_is_left_out_with_a_sentence(models, pictures, tmp_path):
     softmax = folder(tmp_path / "softmax", 2, head="softmax", label_names=["wet", "shell"])
     several = models | {"checkpoint:softmax": str(softmax)}

@@ -2,9 +2,9 @@
 
 import math
 
-import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 from tests.views.contract import subject
 from vizkit.analysis.attention.statistics import entropy_by_place
@@ -33,7 +33,7 @@ def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str
         assert list(chart.figure.data[-1].customdata[0]) == [2, 3]
     expected = entropy_by_place(of.layers[1], 2)
     assert expected is not None
-    np.testing.assert_allclose(entropy.rows.values[0], expected.flatten(), atol=1e-6)
+    assert_allclose(entropy.rows.values[0], expected.flatten(), atol=1e-6)
     assert entropy.said.startswith("Head 3 of layer 2: ")
 
 
@@ -89,8 +89,8 @@ def test_the_matrix_has_the_map_in_the_row_that_is_framed():
     found = numbers(blocks)
     assert matrix.data["marked"] == 1 + 8 + 4
     weights = of.layers[2].weights[0, 1]
-    np.testing.assert_allclose(found["matrix"], weights, atol=1e-6)
-    np.testing.assert_allclose(found["places"].ravel(), weights[matrix.data["marked"], 1:], atol=1e-6)
+    assert_allclose(found["matrix"], weights, atol=1e-6)
+    assert_allclose(found["places"].ravel(), weights[matrix.data["marked"], 1:], atol=1e-6)
     (heads,) = (each for each in blocks if isinstance(each, Canvas) and each.script == "vizkit_heads")
     assert (heads.data["layer"], heads.data["head"]) == (2, 1)
     assert heads.data["layers"][2]["tops"][1] == pytest.approx(float(found["places"].max()), abs=1e-6)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.testing import assert_allclose
 
 import vizkit
 from tests.analysis.test_walkthrough import LOADERS
@@ -63,19 +64,17 @@ def test_the_script_gets_the_traces_numbers(which: str):
     row = Row(parts, head_of(parts, head), position, 1)
     content = for_browser(row)
     weights, mixed = weights_of(content)
-    np.testing.assert_allclose(weights, recorded.weights[parts.window, head, position], atol=1e-6)
-    np.testing.assert_allclose(weights, numbers(content, "weights"), atol=1e-6)
-    np.testing.assert_allclose(weights, row.weights, atol=1e-6)
-    np.testing.assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
+    assert_allclose(weights, recorded.weights[parts.window, head, position], atol=1e-6)
+    assert_allclose(weights, numbers(content, "weights"), atol=1e-6)
+    assert_allclose(weights, row.weights, atol=1e-6)
+    assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
     joined, width = numbers(content, "joined"), len(mixed)
-    np.testing.assert_allclose(joined[head * width : (head + 1) * width], mixed, atol=1e-5)
+    assert_allclose(joined[head * width : (head + 1) * width], mixed, atol=1e-5)
     assert parts.out_bias is not None
-    np.testing.assert_allclose(
+    assert_allclose(
         joined @ parts.out_weight.T.numpy() + parts.out_bias.numpy(), numbers(content, "projected"), atol=1e-5
     )
-    np.testing.assert_allclose(
-        numbers(content, "before") + numbers(content, "branch"), numbers(content, "after"), atol=1e-5
-    )
+    assert_allclose(numbers(content, "before") + numbers(content, "branch"), numbers(content, "after"), atol=1e-5)
     assert row.past == ("x" if which == "swin v2" else "h")  # the only one that gets the vectors as they go past
     assert bool(row.between) == (which in ("dinov2", "swin v2"))  # a layer scale; a norm after the layer
     assert parts.stream is not None
@@ -107,8 +106,8 @@ def test_an_experiment_ends_at_its_head():
         content = for_browser(row)
         assert not {"joined", "projected", "after"} & content.keys()
         weights, mixed = weights_of(content)
-        np.testing.assert_allclose(weights, numbers(content, "weights"), atol=1e-6)
-        np.testing.assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
+        assert_allclose(weights, numbers(content, "weights"), atol=1e-6)
+        assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
         assert [bool(step.skip) for step in steps(row)][-3:] == [True] * 3
     assert for_browser(unscaled)["scale"] == 1
     assert (len(unscaled.head.query[0]), len(single.head.query[0])) == (11, 22)
@@ -214,7 +213,7 @@ def test_a_slide_lies():
     assert chart.x > photo.x + photo.width
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_ten_slides(tmp_path):
     shown = vizkit.show("walk-through", model("digits_swin"), "sample:digit 3")
     shown.save(tmp_path / "slides.zip")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch.testing import assert_close
 
 import vizkit
 from tests.views.contract import everything, subject
@@ -50,7 +51,7 @@ def test_after_the_last_norm_vectors_are_those_that_the_head_reads(name):
     of = subject(name)
     before, after = (Colours(norm=norm).vectors(of) for norm in (Colours().norm, AFTER))
     norm = of.loaded.model.norm
-    torch.testing.assert_close(after, norm(before).detach())
+    assert_close(after, norm(before).detach())
 
 
 def test_keys_are_those_that_meet_the_queries():
@@ -63,7 +64,7 @@ def test_keys_are_those_that_meet_the_queries():
     width = given[0].shape[-1] // 3
     read, said = Object(vectors=KEYS).read(of)
     assert said == "keys of layer 4 of 4" or said.startswith("keys of layer")
-    torch.testing.assert_close(read.flatten(0, 1), given[0][0, 1:, width : 2 * width], atol=1e-5, rtol=1e-4)
+    assert_close(read.flatten(0, 1), given[0][0, 1:, width : 2 * width], atol=1e-5, rtol=1e-4)
 
 
 # ---- colours ---------------------------------------------------------------------------------------------------------

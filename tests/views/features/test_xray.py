@@ -5,6 +5,7 @@ from functools import cache, partial
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from tests.views.contract import everything, subject
@@ -120,7 +121,7 @@ def test_controls_put_at_the_patches_what_they_say():
     assert changed["register"][0, 5, 1] == -9.0, "with its sign"
     assert all(torch.equal(each[0, 5], own[0, 5]) for how, each in changed.items() if how != "register")
     assert patches["register"].tolist() == patches["zero"].tolist() == [0.0] * 4
-    torch.testing.assert_close(patches["mean"], own[0, 1:5, 1].mean().expand(4))
+    assert_close(patches["mean"], own[0, 1:5, 1].mean().expand(4))
     assert sorted(patches["shuffled"].tolist()) == sorted(own[0, 1:5, 1].tolist()) != patches["shuffled"].tolist()
     assert patches["noise"].std() > 0
 

@@ -85,7 +85,7 @@ def test_another_picture_can_be_the_corrupted_one():
 
 
 # ---- steering --------------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_while_regions_are_put_in_a_rough_result_is_seen_and_others_do_not_wait_for_it():
     of = subject("digits_vit")
     (later,) = Patching(how_corrupted="noise").show(of)
@@ -116,7 +116,7 @@ def test_before_anything_is_added_steering_shows_the_answer_as_it_is_where_it_wi
     assert [[tile.name for tile in block.maps] for block in blocks if isinstance(block, Tiles)] == [["λ = 0"]]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
     of = subject("insects_deit")
     second = of.loaded.label(int(of.seen.logits.argsort(descending=True)[1]))
@@ -130,7 +130,7 @@ def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
     assert at[0.0] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_the_factor_runs_no_model():
     of = subject("digits_vit")
     shown(Steer(towards="7"), of)

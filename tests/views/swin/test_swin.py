@@ -7,6 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.analysis.attention.positions import pca_rgb
@@ -94,7 +95,7 @@ def test_the_drawn_weights_are_the_recorded_ones():
     assert layer.name == "layers.0.blocks.3.attn"
     drawn = integers(data["weights"], "<u2").view(49, 49) * data["unit"]
     own = layer.weights[int(numbers(Shift(block=4), of)["window"]) - 1].mean(0)
-    torch.testing.assert_close(drawn.float(), own, atol=2e-5, rtol=1e-4)
+    assert_close(drawn.float(), own, atol=2e-5, rtol=1e-4)
 
 
 def test_before_any_click_the_token_that_gains_most_is_shown_in_a_window_where_regions_meet():
@@ -135,7 +136,7 @@ def test_a_block_of_one_window_has_nothing_to_roll():
     assert "one window holds the whole grid" in sent(Shift(block=5), subject())["steps"][1][1]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_padding_after_the_roll_is_told():
     """timm pads what it has rolled, and its mask misses the line where the edges of the image meet."""
     data = sent(Shift(), padded())
@@ -218,7 +219,7 @@ def test_the_weights_are_the_softmax_of_the_scores():
     assert "Head 1; its weights are the softmax of these scores." in words(view.show(of))
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_a_window_of_a_padded_grid_says_what_padding_takes():
     said = words(Window(block=3).show(padded((0.4, 0.02))))
     assert "do not divide 24 × 36 tokens, so 4 rows and 6 columns of zeros are added" in said
@@ -235,7 +236,7 @@ def test_the_table_of_the_bias_is_the_models_own():
     view, of = Window(part="table of the bias", block=1, head=2), subject(at=(0.9, 0.9))
     bias, data = relative_bias(of.loaded, 0), sent(view, of)
     values = np.frombuffer(base64.b64decode(data["values"]), "<f4")
-    torch.testing.assert_close(torch.from_numpy(values.copy()), bias.by_offset.flatten())
+    assert_close(torch.from_numpy(values.copy()), bias.by_offset.flatten())
     query, key = data["pair"]
     assert query == 5 * 7 + 5, "row 13 and column 13 of the grid, in the last window"
     assert data["ids"][query] == 12 * 14 + 12
@@ -277,13 +278,13 @@ def test_colours_are_turned_to_match_and_no_further():
     table = torch.randn(3, 4, 6, generator=torch.Generator().manual_seed(2))
     own = pca_rgb(table).rgb
     wanted = torch.stack([1 - own[..., 2], own[..., 0], own[..., 1]], -1)
-    torch.testing.assert_close(turned_to(wanted, table).rgb, wanted)
+    assert_close(turned_to(wanted, table).rgb, wanted)
     grey = turned_to(torch.full((3, 4, 3), 0.5), table).rgb
     assert grey.std() > 0.1
 
 
 # ---- switched off ----------------------------------------------------------------------------------------------------
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_switching_off_changes_what_is_shown_and_nothing_else():
     of = subject()
     found = {off: numbers(SwitchedOff(off=off), of) for off in ((), ("shift",), ("relative bias",))}
@@ -309,7 +310,7 @@ def test_a_file_says_what_is_off():
     ]
 
 
-@pytest.mark.product(first=0)
+@pytest.mark.rest
 def test_what_is_masked_is_said_to_be_hatched_and_nothing_else_is():
     assert "hatched" not in words(SwitchedOff().show(subject(at=(0.4, 0.4))))
     said = words(SwitchedOff().show(subject(at=(0.95, 0.95))))

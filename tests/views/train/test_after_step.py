@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 import vizkit
 from vizkit.datasets import samples
@@ -55,7 +56,7 @@ def test_each_step_is_the_model_of_then_on_one_scale(of, name):
         first, _ = playing(replace(view, after_step=None).content([alone] if view.together else alone))
         assert has_map(found[step])
         for (_, one), (_, other) in zip(maps(found[step]), maps(first), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
+            assert_allclose(one, other, rtol=1e-4, atol=1e-6)
     if name != "relevance":  # whose maps come in the order of their worth, signed or not
         assert len({str([(s.kind, s.low, s.top) for s in scales(blocks)]) for blocks in found.values()}) == 1
 
@@ -76,7 +77,7 @@ def test_a_later_step_is_the_last_that_was_kept_and_what_is_no_run_stays(of):
     shown = vizkit.show("rollout", of.open(), of.rgb, after_step=64)
     assert shown.meta["models"][0]["name"] == "digits_small@64"
     there = vizkit.show("rollout", vizkit.load(f"{RUN}@64", device="cpu"), of.rgb)
-    np.testing.assert_allclose(shown.numbers["by_layer"], there.numbers["by_layer"], atol=1e-6)
+    assert_allclose(shown.numbers["by_layer"], there.numbers["by_layer"], atol=1e-6)
     assert meant(class_of("rollout")(after_step=70), of).open().name == "digits_small@64"
     assert meant(class_of("rollout")(after_step=0), of).open().step == KEPT[0]
     vit = vizkit.load("bundled:digits_vit", device="cpu")

@@ -19,6 +19,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
+from vizkit.geometry import size_of
 from vizkit.percent import in_percent
 
 COMPLETE = 0.02
@@ -152,7 +153,7 @@ def patch_ablation(
     """Signed, in logits: by how much the score falls when one cell is replaced by `fill`."""
     from captum.attr import FeatureAblation
 
-    index = cell_of_pixel((subject.pixels.shape[-2], subject.pixels.shape[-1]), cells)
+    index = cell_of_pixel(size_of(subject.pixels), cells)
     with torch.no_grad():
         attributions = FeatureAblation(_counted(subject, cells[0] * cells[1] + 1, progress)).attribute(
             subject.pixels,

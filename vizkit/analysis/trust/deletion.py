@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
+from vizkit.geometry import size_of
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ def _shares(
 ) -> Iterator[Float[Tensor, " picture"]]:
     """The class's probability for images of which only the cells in `there` are left, batch by batch."""
     pixels = subject.pixels
-    index = cell_of_pixel((pixels.shape[-2], pixels.shape[-1]), cells).to(pixels.device)
+    index = cell_of_pixel(size_of(pixels), cells).to(pixels.device)
     ground = filled(pixels, fill)
     change = pixels - ground
     there = there.to(pixels)

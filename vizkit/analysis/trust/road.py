@@ -18,6 +18,7 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Progress, Subject, cell_of_pixel
 from vizkit.analysis.trust.deletion import order_of
+from vizkit.geometry import size_of
 
 SHARES = (0.2, 0.4, 0.6, 0.8)
 NOISE = 0.01  # standard deviation, of the range of the input's values; Rong et al. § 4.3
@@ -52,7 +53,7 @@ def road(
     ends = [round(share * count) for share in shares]
     gone = torch.stack([*(rank < end for end in ends), *(rank >= count - end for end in ends)])
     pixels = subject.pixels
-    index = cell_of_pixel((pixels.shape[-2], pixels.shape[-1]), cells)
+    index = cell_of_pixel(size_of(pixels), cells)
     missing = gone[:, index][:, None].to(pixels.device)
     generator = torch.Generator().manual_seed(seed)
     noise = torch.randn(missing.shape[0], *pixels.shape[1:], generator=generator).to(pixels)

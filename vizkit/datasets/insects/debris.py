@@ -9,6 +9,7 @@ from jaxtyping import Float, UInt8
 from vizkit.datasets.insects.outline import leaf, oval, smooth, strip
 from vizkit.datasets.insects.palette import colour, hue
 from vizkit.datasets.insects.pose import SUBPIXEL, fixed
+from vizkit.image import RGB
 
 Tint = Float[np.ndarray, "3"]
 
@@ -42,14 +43,14 @@ def silhouette(things: list[Thing], size_px: int) -> UInt8[np.ndarray, "height w
     return mask
 
 
-def paint(picture: UInt8[np.ndarray, "height width 3"], things: list[Thing]) -> None:
+def paint(picture: RGB, things: list[Thing]) -> None:
     """Draw the things into the picture."""
     for one in things:
         for outline, paint in zip(one.outlines, one.colours, strict=True):
             _fill(picture, outline, paint)
 
 
-def bubbles(picture: UInt8[np.ndarray, "height width 3"], draw: np.random.Generator, count: int) -> None:
+def bubbles(picture: RGB, draw: np.random.Generator, count: int) -> None:
     """Small air bubbles: a pale ring, a clear middle, a glint."""
     size = len(picture)
     for x, y, r in draw.random((count, 3)):
@@ -64,7 +65,7 @@ def bubbles(picture: UInt8[np.ndarray, "height width 3"], draw: np.random.Genera
         cv2.addWeighted(picture, 0.6, before, 0.4, 0, dst=picture)
 
 
-def _fill(picture: UInt8[np.ndarray, "height width 3"], outline: np.ndarray, paint: list) -> None:
+def _fill(picture: RGB, outline: np.ndarray, paint: list) -> None:
     cv2.fillPoly(picture, [fixed(outline, len(picture))], paint, cv2.LINE_AA, SUBPIXEL)
 
 

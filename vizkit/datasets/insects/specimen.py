@@ -54,8 +54,7 @@ class Specimen:
 
     def plate(self, part: str, points: np.ndarray, shade: int = 0, cover: int = 255) -> None:
         """A filled outline; `shade` is added to the usual one of its part."""
-        level = SHADES[part] + self._tint[part] + shade
-        self.pieces.append(Piece(PARTS.index(part) + 1, points, min(max(level, 0), 255), 0.0, cover))
+        self.strands(part, points, 0.0, shade, cover)
 
     def strands(self, part: str, points: np.ndarray, width: float, shade: int = 0, cover: int = 255) -> None:
         """Lines, (strand, point, 2), that belong to a part: hairs and fringes."""

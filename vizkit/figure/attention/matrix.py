@@ -9,6 +9,7 @@ from jaxtyping import Float, UInt8
 from vizkit.figure.palette import colours
 from vizkit.figure.scales import OWN, SHARES, Scale
 from vizkit.geometry import pixel_box
+from vizkit.image import RGB
 from vizkit.traces import Tokens
 
 THUMB = 26
@@ -28,7 +29,7 @@ def matrix(
     side_px: int = 900,
     scale: Scale = OWN,
     marked: int | None = None,
-) -> UInt8[np.ndarray, "height width 3"]:
+) -> RGB:
     """Every weight a flat square. A patch is drawn as its pixels, a special token by name. `marked`: the row of this
     query is framed."""
     queries, keys = weights.shape
@@ -47,7 +48,7 @@ def matrix(
     return out
 
 
-def with_names(cells: UInt8[np.ndarray, "_ _ 3"], scale: Scale) -> UInt8[np.ndarray, "height width 3"]:
+def with_names(cells: UInt8[np.ndarray, "_ _ 3"], scale: Scale) -> RGB:
     """A matrix with its axes named, and below it what the colours say."""
     height, width = cells.shape[:2]
     out = np.full((height + MARGIN + BAR + 2 * MARGIN, width + MARGIN, 3), 255, np.uint8)
@@ -78,7 +79,7 @@ def patches_on_axes(
     weights: Float[np.ndarray, "query key"],
     queries: Tokens,
     keys: Tokens,
-    seen: UInt8[np.ndarray, "height width 3"],
+    seen: RGB,
 ) -> UInt8[np.ndarray, "_ _ 3"]:
     """A matrix with the patches of the picture on its axes, cut out of what the model saw; where there are too many to
     be seen, without them."""
@@ -90,7 +91,7 @@ def patches_on_axes(
     return matrix(weights, on_axis(queries, asked, seen), on_axis(keys, seen_by, seen), scale=SHARES)
 
 
-def on_axis(tokens: Tokens, ids: Iterable[int], seen: UInt8[np.ndarray, "height width 3"]) -> list[Patch]:
+def on_axis(tokens: Tokens, ids: Iterable[int], seen: RGB) -> list[Patch]:
     """What stands at each token: its pixels, its special name, a dash for padding."""
     patches: list[Patch] = []
     for token in ids:
@@ -103,9 +104,7 @@ def on_axis(tokens: Tokens, ids: Iterable[int], seen: UInt8[np.ndarray, "height 
     return patches
 
 
-def blocks(
-    weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scale: Scale = OWN
-) -> UInt8[np.ndarray, "height width 3"]:
+def blocks(weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scale: Scale = OWN) -> RGB:
     """A large matrix without thumbnails: a square for each weight, or the largest weight of a block for each pixel."""
     block = -(-max(weights.shape) // most_px)
     rows, columns = (-(-side // block) for side in weights.shape)

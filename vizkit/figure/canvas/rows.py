@@ -51,24 +51,26 @@ class Rows:
         found = len(self.query_special) + row * columns + column
         return found if found in asked else int(asked[0])
 
-    def row_of(self, query_id: int) -> tuple[Float[np.ndarray, "row column"], dict[str, float]]:
-        """(what every place gets of this query's row, and each special token by name)."""
+    def _of(self, query_id: int) -> tuple[Float[np.ndarray, " key"], Int[np.ndarray, " key"]]:
+        """(this query's row as it is kept, the ids of its keys)."""
         *_, queries, keys = self.values.shape
         asked = np.arange(queries) if self.query_ids is None else self.query_ids.ravel()
         place = int(np.flatnonzero(asked == query_id)[0])
         ids = np.arange(keys) if self.key_ids is None else self.key_ids.reshape(-1, keys)[place // queries]
+        return self.values.reshape(-1, keys)[place], ids
+
+    def row_of(self, query_id: int) -> tuple[Float[np.ndarray, "row column"], dict[str, float]]:
+        """(what every place gets of this query's row, and each special token by name)."""
+        values, ids = self._of(query_id)
         first, (rows, columns) = len(self.key_special), self.key_grid or (0, 0)
         row = np.zeros(first + rows * columns)
-        np.add.at(row, ids[ids >= 0], self.values.reshape(-1, keys)[place][ids >= 0])
+        np.add.at(row, ids[ids >= 0], values[ids >= 0])
         return row[first:].reshape(rows, columns), dict(zip(self.key_special, row[:first].tolist(), strict=True))
 
     def scale_of(self, query_id: int) -> Scale:
         """The scale of this query's row: an equal share is among the places of its group, and its own place is left
         out."""
-        *_, queries, keys = self.values.shape
-        asked = np.arange(queries) if self.query_ids is None else self.query_ids.ravel()
-        first, at = len(self.key_special), int(np.flatnonzero(asked == query_id)[0])
-        ids = np.arange(keys) if self.key_ids is None else self.key_ids.reshape(-1, keys)[at // queries]
+        first, (_, ids) = len(self.key_special), self._of(query_id)
         own = query_id - len(self.query_special) if self.query_grid == self.key_grid else -1
         return self.scale.of(self.row_of(query_id)[0], int((ids >= first).sum()), own if own >= 0 else None)
 

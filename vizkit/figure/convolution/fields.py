@@ -9,6 +9,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import SCALE, colours
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import Box, out_of_box
+from vizkit.image import RGB
 
 Frame = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels of the picture that is drawn
 USED = (96, 210, 255)
@@ -16,7 +17,7 @@ DARK = 330  # the sum of an ink's red, green and blue below which white is read 
 
 
 def framed(
-    image: UInt8[np.ndarray, "height width 3"],
+    image: RGB,
     box_xyxy: Box,
     size_hw: tuple[int, int],
     frames: Sequence[tuple[str, tuple[float, float, float, float]]],
@@ -57,9 +58,7 @@ def framed(
     return out
 
 
-def labelled(
-    out: UInt8[np.ndarray, "height width 3"], name: str, frame: Frame, ink: tuple[int, ...], taken: Sequence[Frame]
-) -> Frame:
+def labelled(out: RGB, name: str, frame: Frame, ink: tuple[int, ...], taken: Sequence[Frame]) -> Frame:
     """Writes the name of a frame in the first of its corners where none stands yet, outside of one that it would cover,
     and gives the place that it takes."""
     import cv2

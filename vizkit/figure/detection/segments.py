@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import text64
+from vizkit.image import RGB
 
 OPACITY, CHOSEN_OPACITY = 0.3, 0.6
 
@@ -33,7 +34,7 @@ class Regions:
             "opacities": (OPACITY, CHOSEN_OPACITY),
         }
 
-    def over(self, picture: UInt8[np.ndarray, "height width 3"], chosen: int) -> UInt8[np.ndarray, "height width 3"]:
+    def over(self, picture: RGB, chosen: int) -> RGB:
         """`chosen`: the id of what is filled more."""
         height, width = picture.shape[:2]
         which = np.asarray(cv2.resize(self.instances, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)

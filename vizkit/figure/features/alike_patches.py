@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import under
 from vizkit.figure.saved.plate import INK, PALE, RING, Mark, Outline, Raster, Stroke, Words, fitting, wrapped
-from vizkit.image import data_url
+from vizkit.image import RGB, data_url
 
 ACROSS, GAP, SIZE = 3, 10.0, 9.0
 COVER = 0.8
@@ -74,9 +74,7 @@ class OverImages:
             marks.append(Words(line, 0.0, top, SIZE, PALE))
         return marks, top + 4
 
-    def covered(
-        self, rgb: UInt8[np.ndarray, "height width 3"], here: Int[np.ndarray, "row column"]
-    ) -> UInt8[np.ndarray, "height width 3"]:
+    def covered(self, rgb: RGB, here: Int[np.ndarray, "row column"]) -> RGB:
         """An image with what lies on its patches, which are `here`."""
         raise NotImplementedError
 
@@ -135,9 +133,7 @@ class AlikePatches(OverImages):
     def _of(self, patch: int) -> tuple[list[int], list[float]]:
         return self.ids[patch].tolist(), self.cosines[patch].tolist()
 
-    def covered(
-        self, rgb: UInt8[np.ndarray, "height width 3"], here: Int[np.ndarray, "row column"]
-    ) -> UInt8[np.ndarray, "height width 3"]:
+    def covered(self, rgb: RGB, here: Int[np.ndarray, "row column"]) -> RGB:
         if self.chosen >= 0 and not self.paired:
             return kept(rgb, np.isin(here, [self.chosen, *self.ids[self.chosen]]))
         return rgb if self.colours is None else tinted(rgb, self.colours[here])
@@ -163,23 +159,19 @@ def outlined(box: Box, ink: str, under: str = "#000000") -> list[Mark]:
     return [Outline(*box, *each) for each in ((under, 2.6), (ink, 1.3))]
 
 
-def tinted(
-    rgb: UInt8[np.ndarray, "height width 3"], tints: UInt8[np.ndarray, "row column 3"], cover: float = COVER
-) -> UInt8[np.ndarray, "height width 3"]:
+def tinted(rgb: RGB, tints: UInt8[np.ndarray, "row column 3"], cover: float = COVER) -> RGB:
     """An image with a colour over each of its places."""
     laid = spread(tints, (rgb.shape[0], rgb.shape[1]))
     return np.rint((1 - cover) * rgb + cover * laid).astype(np.uint8)
 
 
-def kept(rgb: UInt8[np.ndarray, "height width 3"], mask: np.ndarray) -> UInt8[np.ndarray, "height width 3"]:
+def kept(rgb: RGB, mask: np.ndarray) -> RGB:
     """What is in a mask (row, column) as it is, the rest grey and dim."""
     inside = spread(mask, (rgb.shape[0], rgb.shape[1])).astype(bool)
     return np.where(inside[..., None], rgb, under(rgb)).astype(np.uint8)
 
 
-def cut_out(
-    rgb: UInt8[np.ndarray, "height width 3"], mask: np.ndarray, ink: tuple[int, int, int] = (56, 224, 255)
-) -> UInt8[np.ndarray, "height width 3"]:
+def cut_out(rgb: RGB, mask: np.ndarray, ink: tuple[int, int, int] = (56, 224, 255)) -> RGB:
     """The same with a line between them."""
     made, inside = kept(rgb, mask), spread(mask, (rgb.shape[0], rgb.shape[1])).astype(bool)
     thick = max(1, len(rgb) // 160)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Int
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.features.alike_patches import Box, OverImages, outlined, tinted
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.saved.plate import Mark
+from vizkit.image import RGB
 from vizkit.percent import in_percent
 
 THINGS, COVER = 4, 0.55
@@ -37,9 +38,7 @@ class LabelledPatches(OverImages):
         asked = {"clicks": self.clicks, "ridge": self.ridge, "most": self.most}
         return super().pack() | vectors | asked | {"inks": INKS, "cover": COVER}
 
-    def covered(
-        self, rgb: UInt8[np.ndarray, "height width 3"], here: Int[np.ndarray, "row column"]
-    ) -> UInt8[np.ndarray, "height width 3"]:
+    def covered(self, rgb: RGB, here: Int[np.ndarray, "row column"]) -> RGB:
         return tinted(rgb, TINTS[self.things[here]], COVER) if self.painted else rgb
 
     def framed(self, box: Callable[[int], Box]) -> list[Mark]:

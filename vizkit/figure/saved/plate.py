@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from PIL import ImageFont
 
 from vizkit.figure.palette import CEILING, FLOOR, INK
 from vizkit.figure.scales import Scale
 from vizkit.geometry import Box
+from vizkit.image import RGB
 
 
 @cache
@@ -78,7 +79,7 @@ class Words:
 class Raster:
     """Flat cells of colour."""
 
-    rgb: UInt8[np.ndarray, "height width 3"]
+    rgb: RGB
     x: float
     y: float
     width: float
@@ -90,7 +91,7 @@ class Overlay:
     """A photograph with a map over `box_xyxy`, pixels of the photograph; see `overlay.overlay`. `marked`: the cell of
     the query, as a box in the same pixels; `ringed`: cells that are spoken of."""
 
-    image: UInt8[np.ndarray, "height width 3"]
+    image: RGB
     places: Float[np.ndarray, "row column"]
     box_xyxy: Box
     x: float

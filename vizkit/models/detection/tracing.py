@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.check import precision_of_pass
-from vizkit.geometry import all_ids
+from vizkit.geometry import all_ids, size_of
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
 from vizkit.models.families.proven_places import proven
@@ -79,7 +79,7 @@ def trace_layers(
         changed=counting.changed,
         precision=precision_of_pass(detector.model, logits.device),
     )
-    cells, queries = _tokens(made, (pixels.shape[-2], pixels.shape[-1]))
+    cells, queries = _tokens(made, size_of(pixels))
     attention = [_layer(call, cells, queries) for call in recorder.calls]
     features = [Features("memory", made.memory[0].detach().float(), cells)]
     planned = len(detector.model.encoder) + (1 + self_attention) * len(detector.model.decoder)

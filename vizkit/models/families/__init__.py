@@ -15,6 +15,7 @@ from types import ModuleType
 
 from torch import Tensor, nn
 
+from vizkit.geometry import size_of
 from vizkit.models.families.translate import finish
 from vizkit.models.recording.call import Keep
 from vizkit.models.recording.forward import forward
@@ -63,7 +64,7 @@ def family(model: nn.Module) -> ModuleType:
 
 def trace(loaded: Loaded, pixels: Tensor, *, target: int | None = None, keep: Keep | None = None) -> Trace:
     """One image, (1, channel, height, width), recorded, and translated by the family of its model."""
-    own, size_hw = family(loaded.model), (pixels.shape[-2], pixels.shape[-1])
+    own, size_hw = family(loaded.model), size_of(pixels)
     result = forward(loaded, pixels, keeping(loaded.model, keep), target, tokens=in_tokens(loaded.model))
     return finish(loaded, pixels, target, result, own.translated(loaded, size_hw, result))
 

@@ -2,6 +2,7 @@
 
 from torch import nn
 
+from vizkit.geometry import size_of
 from vizkit.models.families import generic
 from vizkit.models.families.translate import Translated, cam_features, features_of, stage_features, step_of_stages
 from vizkit.models.recording.forward import Pass
@@ -34,7 +35,7 @@ def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Transl
         return generic.translated(loaded, size_hw, result)
     features = []
     for name, values in zip(stage_names(loaded.model, len(result.maps)), result.maps, strict=True):
-        grid = (values.shape[-2], values.shape[-1])
+        grid = size_of(values)
         tokens = Tokens(name, (), grid, stride=size_hw[1] / grid[1])
         features.append(features_of(name, values, None, tokens))
     cam = cam_features(result, *(f.tokens for f in reversed(features)))

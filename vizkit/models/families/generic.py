@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from vizkit.geometry import all_ids
+from vizkit.geometry import all_ids, size_of
 from vizkit.models.families.measured import Placed, given, measured
 from vizkit.models.families.outlook import OUTLOOK, by_place
 from vizkit.models.families.places import Grid, own_grid, places_of
@@ -70,7 +70,7 @@ def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Transl
     features = [
         features_of(f"features {i + 1}", m, None, Tokens("features", (), grid, stride=size_hw[1] / grid[1]))
         for i, m in enumerate(result.maps)
-        if m.dim() == 3 and (grid := (m.shape[-2], m.shape[-1]))
+        if m.dim() == 3 and (grid := size_of(m))
     ]
     unplaced = sum(a.query.grid is None and a.key.grid is None for a in attention)
     why = "" if result.maps or strange else ": the model gives no feature maps that end in its own prediction"
@@ -116,7 +116,7 @@ def _candidate_grids(model: nn.Module, result: Pass, size_hw: Grid) -> tuple[set
 
     Hierarchical models reduce keys to the grid of a later stage, or start one stage before the first feature map.
     """
-    real = {(m.shape[-2], m.shape[-1]) for m in result.maps if m.dim() == 3}
+    real = {size_of(m) for m in result.maps if m.dim() == 3}
     embeds = getattr(model, "patch_embed", None)
     for embed in embeds if isinstance(embeds, nn.ModuleList) else (embeds,):  # CrossViT has two, of fixed size
         if hasattr(embed, "dynamic_feat_size"):

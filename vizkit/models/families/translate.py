@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from vizkit.geometry import size_of
 from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.families.proven_places import Places, proven
 from vizkit.models.recording.forward import Pass
@@ -201,7 +202,7 @@ def finish(
     kept = partial(kept_on, device) if _roomy(device) else fetched
     return Trace(
         loaded.name,
-        (pixels.shape[-2], pixels.shape[-1]),
+        size_of(pixels),
         result.logits.cpu(),
         tuple(map(kept, attention)),
         tuple(map(kept, made.features)),

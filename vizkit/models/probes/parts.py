@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from vizkit.geometry import size_of
 from vizkit.models.families import family, first_grid
 from vizkit.models.recording.recorder import Call
 from vizkit.models.recording.watching import OTHERWISE, LayerDone, Seen, Watcher, side_by_side
@@ -100,7 +101,7 @@ def watched(loaded: Loaded, pixels: Tensor, layer_index: int) -> tuple[Seen, Att
     seen = watcher.seen
     if seen.projected is not None:  # a layer without a residual connection is followed to the end of the pass
         call = Call(seen.path, None, "fused", seen.weights)
-        return seen, layer_at(loaded.model, (pixels.shape[-2], pixels.shape[-1]), layer_index, call)
+        return seen, layer_at(loaded.model, size_of(pixels), layer_index, call)
     if 0 <= layer_index < watcher.count:
         raise NotApplicable(OTHERWISE)
     raise NotApplicable(f"{loaded.name} has {watcher.count} attention layers; there is no layer {layer_index + 1}.")
@@ -180,7 +181,7 @@ def patch_embedding(loaded: Loaded, pixels: Tensor) -> PatchEmbedding:
     """The embedded patches of one image, (1, channel, height, width). NotApplicable for models without patches."""
     model: Any = loaded.model
     pixels = pixels.to(loaded.device)
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    size_hw = size_of(pixels)
     with torch.no_grad():
         grid = first_grid(loaded, size_hw)
         theirs = next((name for name in ("conv_proj", "features") if hasattr(model, name)), None)  # torchvision

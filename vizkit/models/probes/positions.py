@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from vizkit.geometry import size_of
 from vizkit.models.families import family, first_grid
 from vizkit.models.probes.model_functions import batch_within, logits_of_batch
 from vizkit.models.recording.weights import precise
@@ -215,7 +216,7 @@ def logits_shuffled(
 
     A ViT without positions cannot see the difference. The patches are those of the model's first grid.
     """
-    grid = first_grid(loaded, (pixels.shape[-2], pixels.shape[-1]))
+    grid = first_grid(loaded, size_of(pixels))
     patch = (pixels.shape[-2] // grid[0], pixels.shape[-1] // grid[1])
     if pixels.shape[-2] % grid[0] or pixels.shape[-1] % grid[1]:
         raise NotApplicable(f"{loaded.name} pads this image, so its patches cannot be exchanged.")

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from vizkit.geometry import size_of
 from vizkit.models.families import swin
 from vizkit.models.probes.parts import watched
 from vizkit.models.probes.positions import relative_bias
@@ -52,7 +53,7 @@ def window_parts(loaded: Loaded, pixels: Tensor, layer_index: int) -> WindowPart
     if not swin.matches(loaded.model):
         raise NotApplicable(f"{loaded.name} has no windows: this view is made for Swin.")
     seen, attention = watched(loaded, pixels, layer_index)
-    grids = [stage.grid for stage in swin.tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1])) if stage.grid]
+    grids = [stage.grid for stage in swin.tokens_of(loaded.model, size_of(pixels)) if stage.grid]
     block = list(swin.blocks(loaded.model, grids))[layer_index]
 
     weights, values = precise(seen.weights), precise(seen.value)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from vizkit.check import FULL, Precision, logit_tolerance, precision_of_pass
+from vizkit.geometry import size_of
 from vizkit.heads import ITSELF, scorer
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.edit_proof import EditProof
@@ -117,7 +118,7 @@ def forward_many(
     compared, see `layer_output.sampled`. Nothing is compared with a plain pass here, see `models.many`."""
     own = pixels.to(loaded.device)
     result = _recorded(loaded, own, keep, targets, tokens, with_features, None, draw=draw, images=len(pixels))
-    counted = loaded.counted.get((pixels.shape[-2], pixels.shape[-1]), Counted(None, 0, 0, True))
+    counted = loaded.counted.get(size_of(pixels), Counted(None, 0, 0, True))
     return replace(result, **counted._asdict())
 
 
@@ -129,7 +130,7 @@ def apart(logits: Tensor, plain: Tensor) -> float:
 def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:
     """What the model gives without any recording. Its attention layers are counted meanwhile."""
     counting = Counting(pixels)
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    size_hw = size_of(pixels)
     with torch.no_grad():
         try:
             with counting:
@@ -146,7 +147,7 @@ def plain_pass(loaded: Loaded, pixels: Tensor) -> Any:
 def _counted(loaded: Loaded, pixels: Tensor, result: Pass) -> Pass:
     """The pass with what was counted at this input size; again for this image where the two differ, because a model may
     decide by the image which layers run."""
-    size_hw = (pixels.shape[-2], pixels.shape[-1])
+    size_hw = size_of(pixels)
     known = loaded.counted.get(size_hw)
     if known is None or known.layers not in (None, len(result.calls)):
         plain_pass(loaded, pixels)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from torch.testing import assert_close
 
 import vizkit
 from vizkit.models import attention_places, pixels_of, trace
@@ -36,7 +37,7 @@ def test_what_is_lost_is_what_a_single_edit_loses() -> None:
             for column in (0, len(result.names) - 1):
                 layer, head = result.names[column]
                 edited = trace(loaded, image, edits=[f"heads:{layer + 1}.{head + 1}=0"]).logits.log_softmax(-1)
-                torch.testing.assert_close(result.lost[row, column], plain - edited[targets[row]], atol=5e-4, rtol=0)
+                assert_close(result.lost[row, column], plain - edited[targets[row]], atol=5e-4, rtol=0)
 
 
 def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
@@ -51,7 +52,7 @@ def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
             with torch.no_grad(), Editing(Plan((), places, tuple(scales))):
                 ends.append(loaded.model(pixels).log_softmax(-1)[torch.arange(3), targets])
         slope = ((ends[1] - ends[0]) / (2 * step)).abs()
-        torch.testing.assert_close(result.estimate[:, column], slope, atol=2e-3, rtol=2e-2)
+        assert_close(result.estimate[:, column], slope, atol=2e-3, rtol=2e-2)
 
 
 @pytest.mark.parametrize("ablation", ["zero", "mean"])
@@ -86,6 +87,6 @@ def test_a_model_without_classes_loses_likeness(ablation: str) -> None:
     cosine = (own * without).sum(-1) / own.norm(dim=-1) / without.norm(dim=-1)
     column = result.names.index((layer, head))
     assert float((1 - cosine).min()) > 1e-5, "the head does something"
-    torch.testing.assert_close(result.lost[:, column], 1 - cosine, atol=1e-6, rtol=1e-3)
+    assert_close(result.lost[:, column], 1 - cosine, atol=1e-6, rtol=1e-3)
     assert bool(result.flipped.isnan().all())
     assert bool(result.estimate.isnan().all())

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.geometry import size_of
 from vizkit.models.probes.convolution.receptive_field import Walk, walk
 from vizkit.models.recording.forward import run
 from vizkit.models.recording.stages import gives_features
@@ -53,8 +54,8 @@ def effective_fields(
         maps = [each for each in maps if each.dim() == 4]
         if not maps:
             raise NotApplicable(f"{loaded.name} has no features with places in the image.")
-        shapes = [(each.shape[-2], each.shape[-1]) for each in maps]
-        effects = [_effect(each, pixels, cell_in((each.shape[-2], each.shape[-1]), point_xy)) for each in maps[wanted]]
+        shapes = [size_of(each) for each in maps]
+        effects = [_effect(each, pixels, cell_in(size_of(each), point_xy)) for each in maps[wanted]]
         totals = effects if not totals else [total + own for total, own in zip(totals, effects, strict=True)]
         count += 1
     if not totals:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from vizkit.geometry import size_of
 from vizkit.models.probes.convolution.reach import Reach
 from vizkit.models.probes.multiply_adds import copy_with, follow_paths, without_content
 from vizkit.models.recording.forward import run
@@ -24,6 +25,7 @@ from vizkit.traces import NotApplicable
 
 Pair = tuple[int, int]
 Kind = Literal["convolution", "max pool", "mean pool"]
+Moved = tuple[Kind, Pair, Pair, Pair, Pair]
 
 
 @dataclass(frozen=True)
@@ -117,10 +119,10 @@ class Following(TorchDispatchMode):
         super().__init__()
         self.layers: list[Layer] = []
         self.inside = follow_paths(model)
-        self.size_hw = (pixels.shape[-2], pixels.shape[-1])
+        self.size_hw = size_of(pixels)
         # By the tensor's own identity; it is held, so that no other gets its number.
         self._known: dict[int, tuple[Tensor, Seen | None]] = {}
-        self._know(pixels, Seen((pixels.shape[-2], pixels.shape[-1]), Reach(), Reach()))
+        self._know(pixels, Seen(size_of(pixels), Reach(), Reach()))
 
     def seen(self, tensor: Tensor) -> Seen | None:
         """None: the whole image, or nothing of it."""
@@ -146,11 +148,11 @@ class Following(TorchDispatchMode):
         source = joined(given)
         if source is None:
             return None
-        if name == "_adaptive_avg_pool2d" and loses_places(source.grid, (out.shape[-2], out.shape[-1])):
+        if name == "_adaptive_avg_pool2d" and loses_places(source.grid, size_of(out)):
             return None
         if name in WINDOWS:
             kind, kernel, stride, padding, dilation = WINDOWS[name](args, source, out)
-            moved = moved_through(source, kernel, stride, padding, dilation, (out.shape[-2], out.shape[-1]))
+            moved = moved_through(source, kernel, stride, padding, dilation, size_of(out))
             moved = moved.within(self.size_hw)
             if kind != "convolution" and (kernel, stride) == ((1, 1), (1, 1)):
                 return moved
@@ -229,28 +231,28 @@ def _pair(value: Any, usual: int = 0) -> Pair:
     return int(numbers[0]), int(numbers[-1])
 
 
-def _convolution(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, Pair, Pair, Pair]:
+def _convolution(args: tuple, source: Seen, out: Tensor) -> Moved:
     if args[6]:
         raise NotApplicable("A transposed convolution enlarges its map; its receptive field is not followed.")
     kernel = args[1].shape[-2], args[1].shape[-1]
     return "convolution", kernel, _pair(args[3]), _pair(args[4]), _pair(args[5])
 
 
-def _max_pool(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, Pair, Pair, Pair]:
+def _max_pool(args: tuple, source: Seen, out: Tensor) -> Moved:
     kernel, stride, padding, dilation = (*args[1:5], *([], 0, 1)[len(args) - 2 :])  # those left out at the end
     return "max pool", _pair(kernel), _pair(stride or kernel), _pair(padding), _pair(dilation, 1)
 
 
-def _mean_pool(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, Pair, Pair, Pair]:
+def _mean_pool(args: tuple, source: Seen, out: Tensor) -> Moved:
     kernel = args[1]
     stride = args[2] if len(args) > 2 and args[2] else kernel
     return "mean pool", _pair(kernel), _pair(stride), _pair(args[3] if len(args) > 3 else 0), (1, 1)
 
 
-def _adaptive_pool(args: tuple, source: Seen, out: Tensor) -> tuple[Kind, Pair, Pair, Pair, Pair]:
+def _adaptive_pool(args: tuple, source: Seen, out: Tensor) -> Moved:
     """Window i reads from ⌊i · side / cells⌋ to ⌈(i + 1) · side / cells⌉. All are taken to be as large as the one that
     needs most, in even steps: exact where the grid divides."""
-    grid = (out.shape[-2], out.shape[-1])
+    grid = size_of(out)
     stride = source.grid[0] // grid[0], source.grid[1] // grid[1]
     kernel = [
         max(-(-(i + 1) * side // cells) - i * step for i in range(cells))
@@ -269,9 +271,7 @@ WINDOWS = {
 
 def _padded(args: tuple, source: Seen, out: Tensor) -> Seen:
     left, top = args[1][0], args[1][2] if len(args[1]) > 2 else 0
-    return replace(
-        source, grid=(out.shape[-2], out.shape[-1]), rows=source.rows.cut(-top), columns=source.columns.cut(-left)
-    )
+    return replace(source, grid=size_of(out), rows=source.rows.cut(-top), columns=source.columns.cut(-left))
 
 
 def _sliced(args: tuple, source: Seen, out: Tensor) -> Seen | None:

@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from vizkit.geometry import size_of
 from vizkit.models.families import family
 from vizkit.models.probes.importance.means import head_outputs
 from vizkit.models.probes.interventions.stream import StreamRunner, streams_of
@@ -73,7 +74,7 @@ def patch(
     the finest such grid; `done` hears the share that is done, 0 to 1, and may raise to stop. NotApplicable
     for models without blocks around one stream."""
     own, other = (streams_of(loaded, pixels) for pixels in (clean, corrupted))
-    grids, names = grids_of(loaded, own, (clean.shape[-2], clean.shape[-1]))
+    grids, names = grids_of(loaded, own, size_of(clean))
     side = sides_of(grids, most)[0]
     runner, layers = StreamRunner(loaded, corrupted), len(own)
     parts = []

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
+from vizkit.geometry import size_of
 from vizkit.models.families import family
 from vizkit.models.probes.block_parts import last_linear
 from vizkit.models.probes.flow import watched
@@ -68,7 +69,7 @@ def into_last(loaded: Loaded) -> tuple[str, ...]:
 
 def patches_of(loaded: Loaded, pixels: Tensor) -> slice:
     """Where the patches stand among the tokens. NotApplicable for models of more than one sequence."""
-    tokens = family(loaded.model).tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+    tokens = family(loaded.model).tokens_of(loaded.model, size_of(pixels))
     if len(tokens) != 1 or tokens[0].grid is None:
         raise NotApplicable(f"{loaded.name} is no ViT, whose patches are one sequence in all blocks.")
     special, (rows, columns) = len(tokens[0].special), tokens[0].grid

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from vizkit.geometry import size_of
 from vizkit.models.families import family
 from vizkit.models.probes.interventions.stream import StreamRunner, streams_of
 from vizkit.models.probes.interventions.stream_edits import Directions, along
@@ -29,7 +30,7 @@ def class_directions(
     sums: dict[int, list[Tensor]] = {}
     counts: dict[int, int] = {}
     for pixels, labels in batches:
-        tokens = family(loaded.model).tokens_of(loaded.model, (pixels.shape[-2], pixels.shape[-1]))
+        tokens = family(loaded.model).tokens_of(loaded.model, size_of(pixels))
         special = len(tokens[0].special) if tokens else 0
         rows = [_rows(stream, special) for stream in streams_of(loaded, pixels)]  # image row channel
         for label in labels.unique().tolist():
