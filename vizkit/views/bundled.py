@@ -87,13 +87,13 @@ def title(source: str) -> str:
 
 
 def caveat(name: str, image: str) -> str:
-    """A sentence where a model, by its name for people or `vizkit.load`, knows insects or digits alone, and the image
+    """A sentence where a model, by its name for people or `vizkit.load`, knows only insects or digits, and the image
     is a sample of another kind; "" of all others."""
     models = {each: model for source in names() for each in (source, title(source)) if (model := known(source))}
     knows = models[name].pictures if name in models else ""
     if knows not in KNOWN or image not in samples.names() or samples.kind_of(image) == knows:
         return ""
-    return f"{name} knows {KNOWN[knows]} alone: what it answers to “{image}” means nothing."
+    return f"{name} knows only {KNOWN[knows]}: what it answers to “{image}” means nothing."
 
 
 @cache

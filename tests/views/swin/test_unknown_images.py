@@ -11,7 +11,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.swin.switched_off import SwitchedOff
 from vizkit.views.swin.window import Window
 
-STRANGE = "knows 12 drawn insects alone: what it answers to “china” means nothing."
+STRANGE = "knows only 12 drawn insects: what it answers to “china” means nothing."
 
 
 def subject(source: str, image: str) -> Subject:

@@ -59,7 +59,7 @@ def chips(of: Mapping[str, str]) -> None:
 
 
 def banner(sources: Sequence[str], picture: str) -> None:
-    """Over a visitor's own picture where every model that is shown knows drawn insects or digits alone. Not over
+    """Over a visitor's own picture where every model that is shown knows only drawn insects or digits. Not over
     samples: of those nobody expects a true answer, and the chips say what the models know."""
     known = list(dict.fromkeys(map(model_names.knows, sources)))
     if not known or {"", model_names.CLASSLESS} & {*known} or picture in inputs.samples():

@@ -43,7 +43,7 @@ OFFERED = (CLEAN, UNLIKE, 1, 2, 3, 4, 6, 9)
 """In scene 6 all is right; scene 4 has none."""
 SURE, WHITE = 0.5, "#ffffff"
 RIGHT, WRONG = MARKS["best"], MARKS["fails"]
-DRAWN_ONLY = "This model knows drawn water insects alone: it gives their names to whatever is in other images."
+DRAWN_ONLY = "This model knows only drawn water insects: it gives their names to whatever is in other images."
 T = TypeVar("T")
 
 
@@ -120,7 +120,7 @@ class Given:
             "" if fits else " · again" if double else "" if things is None else " · too many"
             for fits, double in zip(right.tolist(), again.tolist(), strict=True)
         ]
-        unsure = "?" if things is None and self.key[0] == f"bundled:{BUNDLED}" else ""  # it knows drawn insects alone
+        unsure = "?" if things is None and self.key[0] == f"bundled:{BUNDLED}" else ""  # it knows only drawn insects
         names, scores = [f"{name}{unsure}" for name in self.names(said.labels)], map(in_percent, said.scores.tolist())
         words = (f"{name} {score}{note}" for name, score, note in zip(names, scores, wrong, strict=True))
         tints = class_colours(said.labels.tolist(), len(self.model.labels))
