@@ -80,6 +80,11 @@ def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str,
     ready(phone)
     expect(bars(phone, 0)).to_be_visible()
     fits(phone)
+    menu = box_of(phone.get_by_test_id("stMainMenuButton"))
+    assert menu["x"] + menu["width"] <= 390, "beside the longest words of the sidebar's button"
+    if address == PAIR:
+        left, right = (box_of(bars(phone, at)) for at in (0, 1))
+        assert left["y"] == right["y"], "the teacher beside the distillation token"
     widths = phone.locator(f"{MAIN} .class-bars, {MAIN} .js-plotly-plot").evaluate_all(
         "all => all.map(e => e.clientWidth)"
     )

@@ -21,7 +21,7 @@ from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
-from vizkit.views.blocks import Numbers, Said
+from vizkit.views.blocks import Chart, Line, Numbers, Said
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 from vizkit.views.train.inside import WHAT, Inside, recorded
@@ -204,3 +204,22 @@ def test_a_network_says_what_it_does_not_have(tmp_path, cached, monkeypatch, mod
 def test_a_run_that_is_not_here_is_a_sentence():
     with pytest.raises(NotApplicable, match="There is no run 'none' here"):
         list(Inside(run="none").show(Subject(no_model, no_picture())))
+
+
+@pytest.mark.parametrize(
+    ("run", "what", "reach", "cut"),
+    [
+        ("small ViT · insects", "positions", [-1, 1.02], False),
+        ("small ViT · digits", "positions", [0, 1.02], False),
+        ("small ViT · digits", "entropy", None, True),
+        ("small ViT · insects", "entropy", [0, 1.02], False),
+        ("small ViT · digits", "object", [0, 1.02], False),
+        ("small ViT · digits", "distance", None, False),
+    ],
+)
+def test_what_has_a_whole_range_is_drawn_in_it_unless_its_lines_would_be_flat(run, what, reach, cut):
+    blocks = list(Inside(run=run, what=what).show(Subject(no_model, no_picture())))
+    (figure,) = [block.figure for block in blocks if isinstance(block, Chart)]
+    ends = figure.layout.yaxis.range
+    assert (ends and list(ends)) == reach
+    assert any("The axis is cut" in block.text for block in blocks if isinstance(block, Line)) is cut

@@ -12,6 +12,7 @@ from tests.training.test_training import followed
 from vizkit.analysis.remarks.evaluation import around, on_the_path
 from vizkit.evaluation.inside import landscape as module
 from vizkit.evaluation.inside.landscape import PATH, RANDOM, axis, components, filter_normalised, walk_shares
+from vizkit.figure.palette import DARK, LIGHT
 from vizkit.figure.saved.panel import panel_of
 from vizkit.figure.training.landscape import surface
 from vizkit.image import prepare
@@ -144,7 +145,10 @@ def test_a_saved_map_has_the_path_in_its_cells():
     )
     panel = panel_of(figure)
     assert panel.cells == ((3, 4, 5), (0, 1, 2))
-    assert (panel.lines[0].x, panel.lines[0].y) == ((0, 1), (0, 1))
+    assert [(line.x, line.y) for line in panel.lines] == [((0, 1), (0, 1))]
+    _, outline, path = figure.data
+    assert (outline.line.color, path.line.color) == (DARK, LIGHT), "seen on dark cells and on bright ones"
+    assert outline.line.width > path.line.width
     assert (panel.x, panel.y) == ("a, from -2 to 2", "b, from 4 to 0")
 
 

@@ -484,6 +484,8 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     lines = json.loads(test.main.get("plotly_chart")[1].proto.spec)["data"]
     faint, seen = lines[0], lines[1]
     assert (len(numbers(faint["y"])), len(numbers(seen["y"]))) == (len(metrics), 3)
+    unseen = faint["marker"]["opacity"], faint["marker"]["size"]
+    assert (faint["mode"], unseen) == (seen["mode"], (0, seen["marker"]["size"])), "axes keep room for dots that come"
     test.button(key="run_look").click().run()
     assert test.session_state["models"] == ["bundled:insects_vit", CNN]
     assert test.session_state["image"] == samples.INSECTS[0]  # it was a digit
@@ -698,6 +700,11 @@ def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
     assert [box.label for box in shown.expander].count("How to read this") == 1
     assert "Eight test images, which the run never learned from" in texts(shown)
     assert not [box for box in shown.selectbox if box.key == "learned_run"], "the run is chosen above"
+    rules = [json.loads(chart.proto.spec)["layout"].get("shapes", []) for chart in shown.get("plotly_chart")]
+    assert rules == [[]] * 3
+    shown.session_state["learned_step"] = 99  # the end of the third of thirty epochs
+    rules = [json.loads(chart.proto.spec)["layout"]["shapes"] for chart in shown.run().get("plotly_chart")]
+    assert [[each["x0"] for each in every] for every in rules] == [[3.0]] * 3
     assert "What it learned" not in texts(form(train_view="Watch", run="bundled:digits_mlp"))
 
 

@@ -127,7 +127,9 @@ def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_neares
         f"{least}, {far[least]:.3f} nats, and largest for {most}, {far[most]:.3f} nats."
     )
     for column, name in zip(bars(Temperature(), one), given, strict=False):
-        assert max(column.values) == pytest.approx(float(shares[name].max()))
+        assert max(column.values[:5]) == pytest.approx(float(shares[name].max()))
+        ticks = None if name == TEACHER else pytest.approx(bars(Temperature(), one)[0].values)
+        assert column.before == ticks, "the teacher's answer stands in all others"
         assert f"{far.get(name, 0):.3f} nats from the teacher" in texts(Temperature(), one) or name == TEACHER
 
 
@@ -159,8 +161,14 @@ def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():
     open_ = settled(Temperature().show(one))
     bare = [bars.bars for each in open_ if isinstance(each, Columns) for part in each.parts for bars in part[1:2]]
     assert len(bare) == 5
-    assert list(bare[0].values) == sorted(bare[0].values, reverse=True)
-    assert len({each.names for each in bare}) == 1
+    assert list(bare[0].values[:5]) == sorted(bare[0].values[:5], reverse=True)
+    assert {(len(each.names), each.names[-1]) for each in bare} == {(6, "7 others")}
+    assert all(sum(each.values) == pytest.approx(1) for each in bare)
+    whole = bars(Temperature(every=True), one)[0]
+    assert (len(whole.names), whole.names[:5]) == (12, bare[0].names[:5])
+    staged = bars(Temperature(staged=True), one)[0]
+    assert len(staged.names) == 12, "a lesson asks about any of them"
+    assert staged.before is not None
     assert not [each for each in open_ if isinstance(each, Chart | Table | Tiles)]
 
 

@@ -13,8 +13,11 @@ from streamlit.testing.v1.element_tree import Widget
 from tests.ui import test_views
 from tests.ui.conftest import opened as shell_opened
 from tests.ui.conftest import texts
+from vizkit.ui.asking import not_here
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.views import View
+from vizkit.views.controls import controls
+from vizkit.views.train.landscape import LossLandscape
 
 KINDS = ("button_group", "selectbox", "multiselect", "slider", "select_slider", "number_input", "toggle", "checkbox")
 KINDS += ("radio", "text_input", "text_area", "pagination", "color_picker", "date_input", "time_input", "feedback")
@@ -160,6 +163,12 @@ def test_a_link_that_makes_no_sense_opens_the_view_as_it_begins():
     assert "In this link Layer cannot be what it says." in hostile
     assert "call" not in hostile
     assert "Layer is a number" not in texts(test.slider(key="layer").set_value(2).run()), "another one is chosen"
+
+
+def test_a_link_with_a_choice_whose_name_has_an_apostrophe_is_not_refused():
+    plane = controls(LossLandscape)["plane"]
+    assert not_here(plane, "the run's own path", []) == ""
+    assert not_here(plane, "nobody's path", []) == "In this link Plane cannot be what it says. The usual one is shown."
 
 
 def test_a_default_that_changes_with_the_models_leaves_a_link_what_it_was():

@@ -220,11 +220,9 @@ def learned(
     before, after = on_object[0], on_object[-1]
     if not called or before is None or after is None:
         return f"{said}."
-    shares = percent(before), percent(after)
-    change = "stayed at" if shares[0] == shares[1] else "rose from" if after > before else "fell from"
-    ends = shares[0] if shares[0] == shares[1] else f"{shares[0]} to {shares[1]}"
-    covers = f"which covers {percent(area)} of the images"
-    return f"{said}; of what speaks for the right class the part on the {called}, {covers}, {change} {ends}."
+    first, last = percent(before), percent(after)
+    ends = f"{first} at first and at last" if first == last else f"{first} at first, {last} at last"
+    return f"{said}. Of what speaks for the right class {ends} lies on the {called}, by chance {percent(area)}."
 
 
 # ---- what changed inside, from the first checkpoint of a run to its last ---------------------------------------------

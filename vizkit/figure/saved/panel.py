@@ -79,7 +79,7 @@ def panel_of(figure: "go.Figure") -> Panel:
         rows = drawn[0].y
         if rows is not None and not isinstance(rows[0], str):
             y = f"{y}, from {rows[0]:.3g} to {rows[-1]:.3g}"
-            over = [each for each in drawn[1:] if each.type == "scatter" and len(each.x)]
+            over = [each for each in drawn[1:] if each.type == "scatter" and each.name and len(each.x)]
             lines = tuple(Line("", _among(each.x, columns), _among(each.y, rows), _colour(each, 0)) for each in over)
         return Panel(
             title,

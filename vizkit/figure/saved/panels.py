@@ -131,7 +131,8 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     for line in panel.lines:
         places = np.array([line.x, line.y], float).T
         inside = (np.array([left, y]) + (places + 0.5) * [across, down]).tolist()
-        marks.append(Stroke(tuple((right, below) for right, below in inside), INKS[line.colour], 1.6))
+        path = tuple((right, below) for right, below in inside)
+        marks += [Stroke(path, INK, 3.6), Stroke(path, WHITE, 1.6)]  # seen on dark cells and on bright ones
     if not single:
         marks += [
             Words(fitting(name, SMALL, ROWS - 4), left - 4, y + (at + 0.5) * down + SMALL / 3, SMALL, INK, "end")

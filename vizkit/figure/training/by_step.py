@@ -25,20 +25,23 @@ def by_step(
     *,
     log: bool = False,
     level: tuple[float, str] | None = None,
+    reach: tuple[float, float] | None = None,
+    percent: bool = False,
 ) -> "go.Figure":
     """Groups of lines, each group of one colour, from the first to the last, and one word of the legend; a line has its
-    own name under the pointer. `log`: the other axis too. `level`: a height to compare with, and what it is."""
+    own name under the pointer. `log`: the other axis too. `level`: a height to compare with, and what it is.
+    `reach`: the ends of the y axis, None for those of the lines. `percent`: of shares."""
     drawn = []
     for (group, members), colour in zip(lines.items(), cycle(CLASSES), strict=False):
         for at, (name, values) in enumerate(members.items()):
             told = {"showlegend": at == 0, "legendgroup": group, "mode": "lines+markers", "marker": {"size": 4}}
-            hover = f"{literal(name)}, step %{{x:,}}: %{{y:.3g}}<extra></extra>"
+            hover = f"{literal(name)}, step %{{x:,}}: %{{y:{'.0%' if percent else '.3g'}}}<extra></extra>"
             drawn.append(line(steps, values, literal(group), colour, 1.5, hovertemplate=hover, **told))
     if level:
         drawn.append(line(steps[[0, -1]], [level[0]] * 2, literal(level[1]), OTHERS, 1.5, "dash"))
     figure = laid_out(drawn, STEPS, y, height=360)
     figure.update_xaxes(LOGARITHMIC)
-    return figure.update_yaxes(LOGARITHMIC) if log else figure
+    return figure.update_yaxes(LOGARITHMIC if log else {"range": reach, "tickformat": ".0%" if percent else None})
 
 
 def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]) -> UInt8[np.ndarray, "row column 3"]:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.charts import heat_map, line
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import DARK, LIGHT
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -28,7 +28,9 @@ def surface(
     hover = "%{x:.3g}, %{y:.3g}: loss %{z:.3g} nats<extra></extra>"
     figure.update_traces(x=x.tolist(), y=y[::-1].tolist(), hovertemplate=hover)
     told = [f"step {step:,}" for step in steps]
-    dots: dict[str, Any] = {"mode": "lines+markers", "marker": {"size": 7, "color": CLASSES[1]}, "showlegend": False}
+    marker = {"size": 7, "color": LIGHT, "line": {"color": DARK, "width": 1.5}}
+    dots: dict[str, Any] = {"mode": "lines+markers", "marker": marker, "showlegend": False}
     dots |= {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
-    figure.add_trace(line(path[:, 0], path[:, 1], "path", CLASSES[1], 2, **dots))
+    figure.add_trace(line(path[:, 0], path[:, 1], colour=DARK, width=5))  # white alone is lost where the loss is high
+    figure.add_trace(line(path[:, 0], path[:, 1], "path", LIGHT, 2, **dots))
     return figure.update_yaxes(autorange=True)

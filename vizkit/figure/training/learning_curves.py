@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 LEGEND_ROW = 22  # pixels; the legend takes its rows from the plot
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+DOT_PX = 6
 RAW = 0.35  # opacity of a line beside its smoothed self
 MOST_DOTS = 60  # of more epochs the line alone
 
@@ -78,7 +79,8 @@ def parts(curve: Curve, index: int, style: str) -> list[Any]:
     values, dots = curve.mean, len(curve.epochs) <= MOST_DOTS
     if len(curve.smooth):
         pale = faint(colour, RAW)
-        drawn.append(line(list(curve.epochs), list(curve.mean), colour=pale, width=1.5, legendgroup=name))
+        room = {"mode": "lines+markers", "marker": {"size": DOT_PX, "opacity": 0}}  # axes stand still while dots come
+        drawn.append(line(list(curve.epochs), list(curve.mean), colour=pale, width=1.5, legendgroup=name, **room))
         dots = dots and list(curve.smooth) == list(curve.mean)[: len(curve.smooth)]
         hover, values = hover if dots else f"{hover}, raw %{{text:{style}}}", curve.smooth
     points = line(
@@ -88,7 +90,7 @@ def parts(curve: Curve, index: int, style: str) -> list[Any]:
         colour,
         mode="lines+markers" if dots else "lines",
         legendgroup=name,
-        marker={"size": 6, "symbol": symbol},
+        marker={"size": DOT_PX, "symbol": symbol},
         customdata=[*zip(curve.low, curve.high, strict=True)] or None,
         text=list(curve.mean) if len(curve.smooth) else None,
         hovertemplate=f"{hover}<extra>{name}</extra>",

@@ -1,13 +1,15 @@
 """Curves of runs, and what their axes show."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import streamlit as st
 
 from vizkit.datasets import digits
 from vizkit.datasets.builtin.insects import INSECTS
+from vizkit.figure.charts import rule
 from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.comparing import X_AXES, along, smoothed, steps_an_epoch
@@ -53,9 +55,9 @@ def choose_log(axes: Axes) -> Axes:
     return replace(axes, log=bool(log))
 
 
-def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0) -> None:
+def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0, step: int = 0) -> None:
     """Loss, accuracy (or what its task is judged by) and learning rate of one run; between two epochs its loss and rate
-    so far. `upto`: the epoch from which on all is faint, 0 for none."""
+    so far. `upto`: the epoch from which on all is faint, 0 for none. `step`: where a rule stands, 0 for none."""
     metrics = run.metrics()
     at = along(metrics, axes.x, steps_of(run))
     if metrics and not at:
@@ -63,6 +65,7 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0) -> No
     live = {"epoch": 1, "step": run.status.get("steps") or 0, "minutes": 0}[axes.x]
     ended = metrics[-1]["epoch"] if metrics else 0
     points = [point for point in points if point.epoch > ended]  # of one that has ended since, the line would run back
+    mark = place_of(step, metrics, at, steps_of(run))
     left, middle, right = st.columns(3)
     loss = by_epoch(metrics, "loss", at, axes, upto)
     rate = [(place, epoch["rate"]) for place, epoch in zip(at, metrics, strict=False)]
@@ -70,7 +73,7 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0) -> No
         loss.append(line("this epoch so far", [(point.epoch * live, point.loss) for point in points]))
         rate += [(point.epoch * live, point.rate) for point in points]
     with left:
-        draw(loss, "loss", "run_loss", axes)
+        draw(loss, "loss", "run_loss", axes, mark=mark)
     with middle:
         measure = measure_of(metrics)
         draw(
@@ -79,9 +82,19 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0) -> No
             "run_accuracy",
             axes,
             percent=measure.percent,
+            mark=mark,
         )
     with right:
-        draw([line("learning rate", rate, upto=upto)] if rate else [], "learning rate", "run_rate", axes)
+        draw([line("learning rate", rate, upto=upto)] if rate else [], "learning rate", "run_rate", axes, mark=mark)
+
+
+def place_of(
+    step: int, metrics: Sequence[Mapping[str, Any]], at: Sequence[int | float], steps: int = 0
+) -> float | None:
+    """Where a step lies between the ends of epochs, which are `at` on an axis; `steps` an epoch where the run has not
+    recorded them."""
+    ends = along(metrics, "step", steps)
+    return float(np.interp(step, [0, *ends], [0, *at])) if step and at and len(ends) == len(at) else None
 
 
 def of_runs(runs: dict[str, RunFolder], places: dict[str, int], axes: Axes) -> None:
@@ -143,12 +156,16 @@ def line(
     return Curve(name, [place for place, _ in points], values, smooth=smooth[: upto or None])
 
 
-def draw(lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False) -> None:
+def draw(
+    lines: list[Curve], title: str, key: str, axes: Axes, *, percent: bool = False, mark: float | None = None
+) -> None:
     heading = title[0].upper() + title[1:]
     st.markdown(f"**{heading}**")
     if not lines:
         st.caption("from the end of the first epoch on")
         return
     figure = learning_curves(lines, title, x=axes.x, percent=percent, log=axes.log, height=HEIGHT)
+    if mark is not None:
+        rule(figure, mark, "dot")
     names = ", ".join(curve.name for curve in lines)
     chart(figure, key, f"{heading} by {axes.x}: {names}")

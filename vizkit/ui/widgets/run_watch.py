@@ -24,7 +24,9 @@ from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views import bundled
 from vizkit.views.controls import Control
 from vizkit.views.view import How
-from vizkit.work_folder import FINAL
+from vizkit.work_folder import FINAL, steps_in
+
+LEARNED_STEP = "learned_step"  # of the view Learned, below the curves
 
 WORDS = {
     "starting": ":material/hourglass_top: starting",
@@ -109,13 +111,19 @@ def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int, own: bo
     if own:
         head(run, jobs().state(run))
     say(run, before)
-    run_curves.of_run(run, [], axes, epoch)
+    run_curves.of_run(run, [], axes, epoch, turned_to(run))
     boxes(run, {}, before, "done", result if epoch == len(metrics) else {})
     if epoch == len(metrics):  # before the end its answers are not known
         run_samples.show(run, "of the finished model")
     if run.has_model and run.learns_pictures and name != bundled.RECORDED:
         with st.container(horizontal=True):
             look_buttons(f"run:{run.name}" if own else name, run)
+
+
+def turned_to(run: RunFolder) -> int:
+    """The step whose answers are shown below the curves, 0 for the last one."""
+    step, kept = st.session_state.get(LEARNED_STEP), steps_in(run.path) if run.has_model else []
+    return step if step in kept[:-1] else 0
 
 
 def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:

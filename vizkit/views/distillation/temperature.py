@@ -51,7 +51,7 @@ from vizkit.views.blocks import (
 from vizkit.views.controls import choice, folder, number, switch, text
 from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, TEACHER, Answer, answers_of
-from vizkit.views.distillation.classes import TEMPERATURES, Classes, class_names
+from vizkit.views.distillation.classes import MOST, TEMPERATURES, Classes, class_names
 from vizkit.views.distillation.labelled import FOLDER, WORDS
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
 from vizkit.views.subject import Subject
@@ -59,6 +59,7 @@ from vizkit.views.view import How, View
 
 MODEL, TYPED = "the model", "typed logits"
 DARK = "How all others share what the first choice leaves"
+FEW = 7  # rows of the answers of a model: the first five, and the others as one
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
 TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
 BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
@@ -96,6 +97,13 @@ class Temperature(View):
     log: bool = switch(
         "Log scale", "Shows what is too small for a bar: equal steps are equal factors.", key="log_scale"
     )
+    every: bool = switch(
+        "All classes",
+        "A bar for each class, not only for the first five.",
+        key="all_classes",
+        more=True,
+        when=lambda view: view.source == MODEL,
+    )
     share: float = number(
         "Teacher's share λ",
         0.0,
@@ -122,11 +130,12 @@ class Temperature(View):
     alone = True
     overlays = False
     how = How(
-        "Each bar is a class and keeps its row and colour; ticks are at T = 1. T above 1 takes from the first choice "
-        "and gives to the others, and never changes their order. A distilled DeiT has a second token beside the class "
-        "token, and a head for it that learned from a teacher alone; its prediction is the mean of both. Below: what "
-        "every class adds to the divergence of that mean from the teacher, where single terms may be negative and "
-        "their sum cannot, and the gradient of T² · KL, against which training goes (ticks: of KL alone).",
+        "Each bar is a class and keeps its row and colour; ticks are the teacher's answer, or, without a teacher, that "
+        "at T = 1. T above 1 takes from the first choice and gives to the others, and never changes their order. A "
+        "distilled DeiT has a second token beside the class token, and a head for it that learned from a teacher "
+        "alone; its prediction is the mean of both. Below: what every class adds to the divergence of that mean from"
+        " the teacher, where single terms may be negative and their sum cannot, and the gradient of T² · KL, against"
+        " which training goes (ticks: of KL alone).",
         r"p_i(T) = \frac{e^{z_i/T}}{\sum_j e^{z_j/T}}, \qquad L = (1-\lambda)\,\mathrm{CE}(p_s, y) + \lambda\, T^2\,"
         r"\mathrm{KL}\big(p_t(T) \,\|\, p_s(T)\big), \qquad \frac{\partial\,\mathrm{KL}}{\partial z_s} = "
         r"\frac{p_s(T) - p_t(T)}{T}, \qquad z = \tfrac12\,(z_{\text{cls}} + z_{\text{dist}})",
@@ -165,12 +174,14 @@ class Temperature(View):
         axis = Axis(log=self.log, percent=not self.log)
         instead = f"In its place “{of.image}”. " if of is not asked else ""
         yield Said(instead + self.said(of, given, logits, names))
-        columns = [*self.columns(given, logits, classes, axis)]
+        columns = [*self.columns(given, found.get("teacher"), logits, names, axis)]
         if found:
             yield side_by_side(*columns)
         else:
             yield side_by_side(*columns, self.dark(logits, names))
-        if self.temperature != 1:
+        if found and not self.staged:
+            yield Line("Grey ticks: the teacher’s answer.")
+        elif self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
         if found and self.staged:  # of the answer that its sentence is about
             yield side_by_side(self.dark(logits, names))
@@ -251,9 +262,16 @@ class Temperature(View):
 
     # ---- one temperature ---------------------------------------------------------------------------------------------
     def columns(
-        self, given: Mapping[str, Answer], logits: Tensor, classes: Classes, axis: Axis
+        self,
+        given: Mapping[str, Answer],
+        teacher: Tensor | None,
+        logits: Tensor,
+        names: tuple[str, ...],
+        axis: Axis,
     ) -> Iterator[tuple[Block, ...]]:
-        """All answers at T; of one alone that at T = 1 beside it."""
+        """All answers at T, with ticks at the teacher's or at T = 1; of one alone that at T = 1 beside it."""
+        few = bool(given) and not (self.every or self.staged)
+        classes = Classes.of(logits if teacher is None else teacher, names, FEW if few else MOST)
         t, nats = self.temperature, self.nats(given)
         shown = [(f"T = {each:g}", logits, each, "") for each in (1.0, t)]
         if len(given) > 1:
@@ -264,8 +282,10 @@ class Temperature(View):
             ]
         for heading, of, at, about in shown:
             alt = at_temperature(at) if of is logits else f"{heading}: {at_temperature(at)}"
-            soft, hard = (softened(of, each).of(classes.shown) for each in (at, 1.0))
-            yield Heading(heading), classes.bars(soft, alt, hard, axis), Line(about)
+            soft, ticks = (softened(of, each).of(classes.shown) for each in (at, 1.0))
+            if teacher is not None and not self.staged:
+                ticks = None if of is teacher else softened(teacher, at).of(classes.shown)
+            yield Heading(heading), classes.bars(soft, alt, ticks, axis), Line(about)
 
     def dark(self, logits: Tensor, names: tuple[str, ...], whose: str = "") -> tuple[Block, ...]:
         """How all others share what the first choice leaves, at T and at 1."""

@@ -16,6 +16,7 @@ from vizkit.figure.charts import heat_map
 from vizkit.figure.scales import between
 from vizkit.figure.training.by_step import by_step, filter_pixels
 from vizkit.models import ModelError
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
@@ -40,6 +41,7 @@ WHAT = {
     "filters": "filters",
     "images": "images learned and forgotten",
 }
+FLAT = 0.05  # of the whole range of a quantity: lines within it would seem to be one flat line
 Drawn = tuple[str, Any, str]
 """A sentence, a figure, and what is to be known beside it."""
 
@@ -127,7 +129,19 @@ def _numbers(of: Growth) -> dict[str, Any]:
 
 
 # ---- one quantity each -----------------------------------------------------------------------------------------------
-def _heads(field: str, what: str, unit: str, y: str, digits: int, beside: str, of: Growth, log: bool = False) -> Drawn:
+def _whole(values: Float[np.ndarray, "..."], low: float = 0.0) -> tuple[tuple[float, float] | None, str]:
+    """(the y axis of what lies between `low` and 1, what is to be known of it): whole, but for lines that lie flat in
+    it."""
+    share = float(np.nanmax(values) - np.nanmin(values)) / (1 - low)
+    if share < FLAT:
+        return None, f" The axis is cut: all lines lie within {in_percent(share)} of the range from {low:g} to 1."
+    return (low, 1.02), ""
+
+
+def _heads(
+    field: str, what: str, unit: str, y: str, digits: int, beside: str, of: Growth, kind: str = "linear"
+) -> Drawn:
+    """`kind` of the y axis: "linear", "log", or "share" of what lies between 0 and 1."""
     values: Float[np.ndarray, "step layer head"] = getattr(of, field)
     if not values.size:
         raise NotApplicable("This network has no attention, so no heads.")
@@ -139,7 +153,8 @@ def _heads(field: str, what: str, unit: str, y: str, digits: int, beside: str, o
         }
         for layer in range(values.shape[1])
     }
-    return said, by_step(of.steps, lines, y, log=log), beside
+    reach, cut = _whole(values) if kind == "share" else (None, "")
+    return said, by_step(of.steps, lines, y, log=kind == "log", reach=reach), beside + cut
 
 
 def _distance(of: Growth) -> Drawn:
@@ -150,9 +165,11 @@ def _distance(of: Growth) -> Drawn:
 def _positions(of: Growth) -> Drawn:
     if not np.isfinite(of.nearness).all():
         raise NotApplicable("This network has no learned table of positions.")
-    figure = by_step(of.steps, {"positions": {"positions": of.nearness}}, "rank correlation with nearness")
+    reach, cut = _whole(of.nearness, -1.0 if of.nearness.min() < -FLAT else 0.0)
+    lines = {"positions": {"positions": of.nearness}}
+    figure = by_step(of.steps, lines, "rank correlation with nearness", reach=reach)
     beside = "Over all pairs of places: the cosine of their position vectors against minus their distance on the grid."
-    return remarks.near_alike(of.steps.tolist(), of.nearness), figure, beside
+    return remarks.near_alike(of.steps.tolist(), of.nearness), figure, beside + cut
 
 
 def _layers(of: Growth) -> Drawn:
@@ -162,7 +179,9 @@ def _layers(of: Growth) -> Drawn:
     beside = (
         f"CKA over {of.right.shape[1]} images; at the last step it is 1 by definition. Layers: the network's blocks."
     )
-    return remarks.settling(of.steps.tolist(), of.cka), by_step(of.steps, lines, "CKA with its own end"), beside
+    reach, cut = _whole(of.cka)
+    figure = by_step(of.steps, lines, "CKA with its own end", reach=reach)
+    return remarks.settling(of.steps.tolist(), of.cka), figure, beside + cut
 
 
 def _object(of: Growth) -> Drawn:
@@ -173,7 +192,8 @@ def _object(of: Growth) -> Drawn:
     shares = np.nan_to_num(of.on_object)  # where nothing speaks for the class, nothing of it is on the object
     quarters = {"three quarters below": 75, "median": 50, "a quarter below": 25}
     lines = {name: {name: np.percentile(shares, at, axis=1)} for name, at in quarters.items()}
-    figure = by_step(of.steps, lines, f"share of the map on the {of.called}", level=(of.area, "by chance"))
+    level, words = (of.area, "by chance"), f"share of the map on the {of.called}"
+    figure = by_step(of.steps, lines, words, level=level, reach=(0.0, 1.02), percent=True)
     beside = f"Of {of.right.shape[1]} images, each with the map of what speaks for its own class."
     return remarks.on_the_object(of.steps.tolist(), of.on_object, of.called, of.area), figure, beside
 
@@ -226,6 +246,7 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         "entropy ÷ log N",
         3,
         "1 is equal attention to all tokens, 0 attention to one. A line is a head, its colour the layer.",
+        kind="share",
     ),
     "importance": partial(
         _heads,
@@ -235,7 +256,7 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         "|∂ log p / ∂ξ|, nats",
         3,
         "How fast log p of the true class changes with what a head adds. A line is a head, its colour the layer.",
-        log=True,
+        kind="log",
     ),
     "positions": _positions,
     "layers": _layers,

@@ -117,9 +117,8 @@ class Learned(View):
         area = float(np.mean(of.objects)) if of.objects else 0.0
         yield Said(learned(steps, right, len(of.rgb), [_mean(one.on_object) for one in each], of.called, area))
         epochs = int((ends <= step).sum())
-        yield Line(
-            f"Step {step:,}, after {epochs} of {len(ends)} epochs: {right[steps.index(step)]} of {len(of.rgb)} right."
-        )
+        count = f"{right[steps.index(step)]} of {len(of.rgb)} right"
+        yield Line(f"{self.run} after step {step:,}, {epochs} of {len(ends)} epochs: {count}.")
         tiles = tuple(_tile(of, now, row) for row in range(len(of.rgb)))
         over = tuple(Seen(no_model, rgb) for rgb in of.rgb)
         yield Tiles("", tiles, f"{METHODS[of.method].title} for the class that each image shows", over=over)
