@@ -214,7 +214,8 @@ def test_a_run_that_is_not_here_is_a_sentence():
         ("small ViT · digits", "entropy", None, True),
         ("small ViT · insects", "entropy", [0, 1.02], False),
         ("small ViT · digits", "object", [0, 1.02], False),
-        ("small ViT · digits", "distance", None, False),
+        ("small ViT · digits", "distance", None, True),
+        ("small ViT · insects", "distance", [0, pytest.approx(34.13, abs=0.01)], False),
     ],
 )
 def test_what_has_a_whole_range_is_drawn_in_it_unless_its_lines_would_be_flat(run, what, reach, cut):

@@ -129,19 +129,24 @@ def _numbers(of: Growth) -> dict[str, Any]:
 
 
 # ---- one quantity each -----------------------------------------------------------------------------------------------
-def _whole(values: Float[np.ndarray, "..."], low: float = 0.0) -> tuple[tuple[float, float] | None, str]:
-    """(the y axis of what lies between `low` and 1, what is to be known of it): whole, but for lines that lie flat in
-    it."""
-    share = float(np.nanmax(values) - np.nanmin(values)) / (1 - low)
+def _whole(
+    values: Float[np.ndarray, "..."], low: float = 0.0, top: float = 1.0
+) -> tuple[tuple[float, float] | None, str]:
+    """(the y axis of what lies between `low` and `top`, what is to be known of it): whole, but for lines that lie flat
+    in it."""
+    share = float(np.nanmax(values) - np.nanmin(values)) / (top - low)
     if share < FLAT:
-        return None, f" The axis is cut: all lines lie within {in_percent(share)} of the range from {low:g} to 1."
-    return (low, 1.02), ""
+        return (
+            None,
+            f" The axis is cut: all lines lie within {in_percent(share)} of the range from {low:g} to {top:.3g}.",
+        )
+    return (low, 1.02 * top), ""
 
 
 def _heads(
-    field: str, what: str, unit: str, y: str, digits: int, beside: str, of: Growth, kind: str = "linear"
+    field: str, what: str, unit: str, y: str, digits: int, beside: str, of: Growth, top: float | None = 1.0
 ) -> Drawn:
-    """`kind` of the y axis: "linear", "log", or "share" of what lies between 0 and 1."""
+    """`top` of the y axis, from 0; None of a logarithmic one."""
     values: Float[np.ndarray, "step layer head"] = getattr(of, field)
     if not values.size:
         raise NotApplicable("This network has no attention, so no heads.")
@@ -153,13 +158,14 @@ def _heads(
         }
         for layer in range(values.shape[1])
     }
-    reach, cut = _whole(values) if kind == "share" else (None, "")
-    return said, by_step(of.steps, lines, y, log=kind == "log", reach=reach), beside + cut
+    reach, cut = _whole(values, top=top) if top else (None, "")
+    return said, by_step(of.steps, lines, y, log=top is None, reach=reach), beside + cut
 
 
 def _distance(of: Growth) -> Drawn:
     beside = f"The input has {of.size_hw[1]} × {of.size_hw[0]} pixels. A line is a head, its colour the layer."
-    return _heads("distance_px", "attention distance", " px", "mean attention distance, pixels", 1, beside, of)
+    top = float(np.nanmax(of.distance_px)) if of.distance_px.size else None
+    return _heads("distance_px", "attention distance", " px", "mean attention distance, pixels", 1, beside, of, top)
 
 
 def _positions(of: Growth) -> Drawn:
@@ -245,8 +251,8 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         "",
         "entropy ÷ log N",
         3,
-        "1 is equal attention to all tokens, 0 attention to one. A line is a head, its colour the layer.",
-        kind="share",
+        "1 is equal attention to all tokens, 0 attention to one. A line is a head, its colour the layer. "
+        "Whether answers depend on it: lesson 10 makes attention even by force.",
     ),
     "importance": partial(
         _heads,
@@ -256,7 +262,7 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         "|∂ log p / ∂ξ|, nats",
         3,
         "How fast log p of the true class changes with what a head adds. A line is a head, its colour the layer.",
-        kind="log",
+        top=None,
     ),
     "positions": _positions,
     "layers": _layers,
