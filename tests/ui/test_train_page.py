@@ -702,8 +702,8 @@ def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
     assert not [box for box in shown.selectbox if box.key == "learned_run"], "the run is chosen above"
     rules = [json.loads(chart.proto.spec)["layout"].get("shapes", []) for chart in shown.get("plotly_chart")]
     assert rules == [[]] * 3
-    shown.session_state["learned_step"] = 99  # the end of the third of thirty epochs
-    rules = [json.loads(chart.proto.spec)["layout"]["shapes"] for chart in shown.run().get("plotly_chart")]
+    turned = form(train_view="Watch", run=bundled.RECORDED, learned_step="99")  # the third of thirty epochs ends
+    rules = [json.loads(chart.proto.spec)["layout"]["shapes"] for chart in turned.get("plotly_chart")]
     assert [[each["x0"] for each in every] for every in rules] == [[3.0]] * 3
     assert "What it learned" not in texts(form(train_view="Watch", run="bundled:digits_mlp"))
 

@@ -122,8 +122,9 @@ def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int, own: bo
 
 def turned_to(run: RunFolder) -> int:
     """The step whose answers are shown below the curves, 0 for the last one."""
-    step, kept = st.session_state.get(LEARNED_STEP), steps_in(run.path) if run.has_model else []
-    return step if step in kept[:-1] else 0
+    kept = steps_in(run.path) if run.has_model else []
+    asked = str(st.session_state.get(LEARNED_STEP, st.query_params.get(LEARNED_STEP)))  # of a link it is drawn later
+    return next((step for step in kept[:-1] if str(step) == asked), 0)
 
 
 def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
