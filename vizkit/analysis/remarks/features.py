@@ -22,18 +22,15 @@ def of_colours(
     """`explained`: the share of the variance of three components. `on_insect`: the IoU of the places where the first is
     positive with the drawn insect, and that of all places. `shares`: of the patches of each image, those that have
     nearly a colour of each other one."""
-    where = f" of {counted(len(names), 'image')}" if len(names) > 1 else ""
-    held = (
-        f"Three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}{where}."
-    )
+    held = f"Three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}."
     seen = _common(names, shares) if len(names) > 1 else ""
     if on_insect is None:
-        return f"After {after}, {seen or held[0].lower() + held[1:]}{f' {held}' if seen else ''}"
+        return f"After {after}, {seen or held[0].lower() + held[1:]}"
     own, whole = on_insect
     how = "lies on the insect" if own >= TOLD else "is not the insect alone" if own > whole else "misses the insect"
     return (
         f"After {after}, the first component {how}: where it is positive in the first image the IoU with it is "
-        f"{own:.2f}, that of the whole image {whole:.2f}.{f' {begun(seen)}' if seen else ''} {held}"
+        f"{own:.2f}, that of the whole image {whole:.2f}. {begun(seen or held)}"
     )
 
 
@@ -41,6 +38,8 @@ def _common(names: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
     """Which image has most, and which least, of its patches in colours of another one."""
     pairs = {(one, other): row[other] for one, row in enumerate(shares) for other in range(len(row)) if one != other}
     (one, other), (a, b) = (choose(pairs, key=pairs.__getitem__) for choose in (max, min))
+    if not pairs[one, other]:
+        return "no two images have nearly a colour in common."
     said = f"{percent(pairs[one, other])} of the patches of {names[one]} have nearly a colour of {names[other]}"
     if pairs[a, b] == pairs[one, other]:
         return f"{said}."
@@ -81,8 +80,8 @@ def of_object(
     leaders = [each for each, value in scored.items() if value == best]
     lead = "the best of the rules here" if name in leaders else f"{joined(leaders)} has {best:.2f}"
     return (
-        f"{name} finds the insect with an IoU of {scored[name]:.2f}, {lead}; the whole image has {every:.2f}, as many "
-        f"patches laid anywhere {chance:.2f}."
+        f"{name} {'finds' if scored[name] > chance else 'misses'} the insect with an IoU of {scored[name]:.2f}, "
+        f"{lead}; the whole image has {every:.2f}, as many patches laid anywhere {chance:.2f}."
     )
 
 

@@ -70,7 +70,7 @@ class Colours(View, OfPatch):
         )
         yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT, PICK)
         parts = " + ".join(f"{100 * share:.0f} %" for share in found.explained.tolist())
-        yield Line(f"Red + green + blue: {parts} of the variance.")
+        yield Line(f"Red + green + blue: {parts} of the variance of all patches.")
         yield Line(features.of_basis(foreground(of)[1], left_out, found.clipped, len(flat)))
         yield Proof(of.seen)
         words = f"computed once more from the vectors, the shares of the variance differ by {found.error:.0e}"
