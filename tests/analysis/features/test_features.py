@@ -254,8 +254,8 @@ def test_sentences_say_right_and_wrong():
     )
     assert "mean IoU of 0.80 on 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
     assert features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None) == (
-        "After 2 painted patches, every one of 3 patches of 1 image is given to a thing: 33 % to thing 1 and 67 % to "
-        "thing 2."
+        "After 2 painted patches, the probe gives every one of 3 patches of 1 image to a thing: 33 % to thing 1 and "
+        "67 % to thing 2."
     )
     assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
     assert features.of_parts((0.11, 0.02, 0.25), 27, 0.18, ["the stonefly nymph"]) == (

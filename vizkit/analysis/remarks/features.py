@@ -120,7 +120,7 @@ def of_labels(
     told = [f"{percent(sum(each == thing for each in things) / len(things))} to thing {thing}" for thing in own]
     one = counted(len(painted), "painted patch", "painted patches")
     where = f"{counted(len(things), 'patch', 'patches')} of {counted(images, 'image')}"
-    given = f"every one of {where} is given to a thing: {joined(told)}."
+    given = f"the probe gives every one of {where} to a thing: {joined(told)}."
     if on_insects is None:
         return f"After {one}, {given}"
     count, patches, mean, chance = on_insects
