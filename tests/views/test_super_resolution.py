@@ -11,7 +11,7 @@ from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Outline, Raster, Stroke, Words
 from vizkit.figure.saved.transfer import BAR, Transfer, halves
-from vizkit.models.super_resolution import most_changed, open_enlarger, see
+from vizkit.models.super_resolution import difference_around, most_changed, open_enlarger, see
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Said
 from vizkit.views.controls import ControlError
@@ -29,6 +29,17 @@ def test_the_place_around_which_most_has_changed():
     other[12:16, 8:12] = 90  # place (3, 2), whose eight neighbours see as much: the first is taken
     other[16:20, 8:12] = 30
     assert most_changed(one, other) == (3, 1)
+
+
+def test_how_far_an_image_is_off_around_a_place():
+    one, other = grey(12, 16), grey(12, 16)
+    other[:4, :4] = 51  # place (0, 0): a fifth of full brightness
+    around = difference_around(one, other)
+    np.testing.assert_allclose(around[:, 0], [0.2 / 4, 0.2 / 6, 0], atol=1e-6)  # in a corner four places are seen
+    assert around[1, 1] == pytest.approx(0.2 / 9)
+    drawn = transfer(says="{own} off", errors={"own": around})
+    assert drawn.sentence() == "3.3 % off"
+    assert drawn.pack()["errors"]["own"][1] == pytest.approx(0.2 / 6, abs=1e-5)
 
 
 def test_steepness_and_agreement_of_stripes():

@@ -1,11 +1,13 @@
 """Colours, objects and matches on vectors that were made up by hand, and proofs that fail."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from vizkit.analysis.attention.positions import pca_rgb
-from vizkit.analysis.features.matching import matching_error, middles, most_alike, near, shared
+from vizkit.analysis.features.matching import matching_error, middles, most_alike, near
 from vizkit.analysis.features.objects import (
     chance_iou,
     clusters,
@@ -159,9 +161,13 @@ def test_an_image_matches_itself_and_a_mirror_swaps_left_and_right():
     assert not near(own[there], own, 0.1).any()
 
 
-def test_of_the_most_alike_patches_the_share_in_each_image():
-    found = torch.tensor([[1, 2], [0, 3], [3, 0], [2, 1], [0, 1]])
-    torch.testing.assert_close(shared(found, [2, 3]), torch.tensor([[1 / 2, 1 / 2], [4 / 6, 2 / 6]]))
+def test_the_colours_that_images_have_in_common_by_hand():
+    given = images()
+    found = principal(given, even(given), none(given))
+    black, white = torch.zeros_like(found.rgb[0]), torch.ones_like(found.rgb[0])
+    white[0, 0] = 0.05  # 0.087 from black
+    shares = replace(found, rgb=(black, white)).in_common()
+    torch.testing.assert_close(shares, torch.tensor([[1.0, 1.0], [1 / white[..., 0].numel(), 1.0]]))
 
 
 def test_a_patch_is_not_the_most_alike_to_itself():
@@ -232,11 +238,14 @@ def test_sentences_say_right_and_wrong():
     assert features.of_colours(0.7, 200, "block 3 of 6", None, *alone) == (
         "After block 3 of 6, three components hold 70 % of the variance of 200 patches."
     )
-    assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[0.9, 0.1], [0.02, 0.98]]) == (
-        "After block 3 of 6, the images hardly share kinds of patches: 94 % of the patches most like one lie in its "
-        "own image; the largest share elsewhere is 10 %, of cat in dog. Three components hold 70 % of the variance of "
-        "200 patches of 2 images."
+    assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[1.0, 0.1], [0.02, 1.0]]) == (
+        "After block 3 of 6, 10 % of the patches of cat have nearly a colour of dog, the largest share of all pairs; "
+        "the smallest is 2 %, of dog in colours of cat."
     )
+    assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[1.0, 0.0], [0.0, 1.0]]) == (
+        "After block 3 of 6, no two images have nearly a colour in common."
+    )
+    assert "misses the insect" in features.of_object("LOST", 0.1, {"LOST": 0.0}, 0.1, 0.05, {})
     found = {"LOST": 0.5, "k-means": 0.3}
     assert "0.50, the best" in features.of_object("LOST", 0.1, found, 0.1, 0.05, {"k-means": 0.4})
     assert features.of_object("LOST", 0.1, None, 0.0, 0.0, {"k-means": 0.66, "attention": 0.1}) == (
@@ -244,7 +253,10 @@ def test_sentences_say_right_and_wrong():
         "farthest, with 0.10: which is right is not known here."
     )
     assert "mean IoU of 0.80 on 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
-    assert "67 % are thing 2 of 3 patches" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None)
+    assert features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None) == (
+        "After 2 painted patches, the probe gives every one of 3 patches of 1 image to a thing: 33 % to thing 1 and "
+        "67 % to thing 2."
+    )
     assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
     assert features.of_parts((0.11, 0.02, 0.25), 27, 0.18, ["the stonefly nymph"]) == (
         "11 % (95 % interval 2 to 25 %) of 27 matches from the insect's patches to the stonefly nymph lie on the same "

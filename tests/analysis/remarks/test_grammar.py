@@ -429,7 +429,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         detection.of_many_doubles(count, p, q) for count, p, q in product((1, 1000), SHARES, SHARES)
     ),
     detection.of_matching: lambda: (
-        detection.of_matching("scene 6", things, p, q, same=same)
+        detection.of_matching("scene 6", things, p, q, same=same, differ=[("1 leech", (3, p), (4, q))] * things)
         for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
     ),
     detection.of_masks: lambda: (
@@ -810,8 +810,9 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for said in sequences.of_memory({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (8, 11), learned, "pairs")
     ),
     super_resolution.of_reference: lambda: (
-        super_resolution.of_reference(with_db, 24.0, 23.0, p) for with_db, p in product((20.0, 24.0, 32.0), SHARES)
+        super_resolution.of_reference(with_db, 24.0, 23.0) for with_db in (20.0, 24.0, 32.0)
     ),
+    super_resolution.of_likeness_to_truth: lambda: [super_resolution.of_likeness_to_truth(0.7, 0.65, 0.6)],
     super_resolution.of_likeness: lambda: (
         super_resolution.of_likeness(
             {name: (at, at - 0.1, at + 0.1) for name, at in zip(LABELS, gains, strict=False)}, 500

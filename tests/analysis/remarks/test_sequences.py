@@ -58,8 +58,8 @@ def test_what_digits_look_at():
     )
     assert said is not None
     assert said == (
-        "Of the digits of unseen dates look most at the word that says the same: 100 % of the year's at the year and "
-        "75 % of the day's at the day."
+        "A digit looks most at the word that says the same: in unseen dates 100 % of the year's digits and 75 % of the "
+        "day's digits do."
     )
     assert sequences.of_alignment({}) is None
 

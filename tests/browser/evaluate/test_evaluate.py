@@ -110,7 +110,7 @@ def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str
     strip = page.get_by_role("button", name=re.compile(r"^scene \d+, \d+ mistakes?$"))
     number = strip.nth(1).get_attribute("aria-label").split()[1].rstrip(",")
     strip.nth(1).click()
-    expect(page.get_by_text(f"Said of scene {number}", exact=True)).to_be_visible()
+    expect(page.get_by_text(f"Said of scene {number}: right blue, wrong red", exact=True)).to_be_visible()
     expect(page).to_have_url(re.compile(rf"eval_scene={number}\b"))
     ready(page)
 

@@ -4,8 +4,6 @@ Nearest neighbours of dense features: Amir et al. 2021 (arXiv 2112.05814). PCK, 
 Ramanan 2013. That left and right are mixed up: Zhang et al. 2024, "Telling left from right" (arXiv 2311.17034).
 """
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -28,14 +26,6 @@ def most_alike(
         ids.append(best.indices)
         cosines.append(best.values)
     return torch.cat(ids), torch.cat(cosines)
-
-
-def shared(found: Int[Tensor, "patch alike"], counts: Sequence[int]) -> Float[Tensor, "image among"]:
-    """Of the patches that are most alike to those of an image, the share that lies in each image; `counts`: how many
-    patches an image has."""
-    image = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
-    rows = [torch.bincount(image[own].flatten(), minlength=len(counts)) for own in found.split(list(counts))]
-    return torch.stack([row / row.sum() for row in rows])
 
 
 def matching_error(

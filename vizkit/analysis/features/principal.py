@@ -16,6 +16,9 @@ from vizkit.analysis.attention.positions import components, stretched
 PERCENTILES = (0.01, 0.99)
 """Of each component the scores that have no and full colour; beyond them it stays so."""
 
+NEAR = 0.1
+"""A distance of two colours, of 1 from black to full red, up to which they look the same."""
+
 
 @dataclass(frozen=True)
 class Principal:
@@ -30,6 +33,12 @@ class Principal:
     directions: Float[Tensor, "3 channel"]
     clipped: int
     error: float
+
+    def in_common(self) -> Float[Tensor, "image other"]:
+        """The share of the patches of each image that have nearly the colour of a patch of each other one."""
+        flat = [each.flatten(0, 1) for each in self.rgb]
+        rows = [[(torch.cdist(one, other).amin(1) <= NEAR).float().mean() for other in flat] for one in flat]
+        return torch.tensor(rows)
 
 
 def principal(

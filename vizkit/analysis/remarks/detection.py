@@ -9,7 +9,7 @@ from torch import Tensor
 
 from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
-from vizkit.analysis.remarks.remark import begun, counted, percent
+from vizkit.analysis.remarks.remark import begun, counted, joined, percent
 from vizkit.percent import in_percent
 
 
@@ -92,15 +92,26 @@ def of_many_doubles(scenes: int, together: float, alone: float) -> str:
     )
 
 
-def of_matching(where: str, things: int, optimal: float, greedy: float, *, same: bool) -> str:
-    """Of the cost of the best assignment and of the cheapest pair first; whether both have the same pairs."""
+Pair = tuple[int, float]
+
+
+def of_matching(
+    where: str, things: int, optimal: float, greedy: float, *, same: bool, differ: Sequence[tuple[str, Pair, Pair]] = ()
+) -> str:
+    """Of the cost of the best assignment and of the cheapest pair first; whether both have the same pairs. `differ`:
+    things that get another query, with it and its cost in the former and in the latter."""
     if not things:
         words = f"{begun(where)} holds no insect: every query is to say “no object”, and nothing is matched."
     elif same:
         pairs = "the same query" if things == 1 else f"the same {things} pairs"
-        words = f"{begun(where)}: both choose {pairs}, at a cost of {optimal:.3f}."
+        words = f"{begun(where)}: Hungarian and greedy choose {pairs}, at a cost of {optimal:.3f}."
     else:
-        words = f"{begun(where)}: the cheapest pair first costs {greedy:.3f} in all, the best assignment {optimal:.3f}."
+        each = [
+            f"{name} gets query {one} ({a:.2f}) instead of {other} ({b:.2f})" for name, (one, a), (other, b) in differ
+        ]
+        there = f": there {joined(each)}" if each else ""
+        words = f"{begun(where)}: the cheapest pair first costs {greedy:.3f} in all, the best assignment {optimal:.3f}"
+        words += f"{there}."
     return words
 
 

@@ -8,7 +8,6 @@ from vizkit.percent import in_percent
 WITHOUT_TRUTH = (
     "In the other images there may be no right place: a line leads to the most similar patch, not to the same thing."
 )
-APART = 0.8  # of the most alike patches in the same image, from which images hardly share any
 TOLD = 0.5  # an IoU from which two masks are of one thing, as detection counts it
 
 
@@ -18,35 +17,36 @@ def of_colours(
     after: str,
     on_insect: tuple[float, float] | None,
     names: Sequence[str],
-    alike: Sequence[Sequence[float]],
+    shares: Sequence[Sequence[float]],
 ) -> str:
     """`explained`: the share of the variance of three components. `on_insect`: the IoU of the places where the first is
-    positive with the drawn insect, and that of all places. `alike`: of the patches most like those of each image the
-    share in each of them."""
-    where = f" of {counted(len(names), 'image')}" if len(names) > 1 else ""
-    held = (
-        f"Three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}{where}."
-    )
-    seen = _common(names, alike) if len(names) > 1 else ""
+    positive with the drawn insect, and that of all places. `shares`: of the patches of each image, those that have
+    nearly a colour of each other one."""
+    held = f"Three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}."
+    seen = _common(names, shares) if len(names) > 1 else ""
     if on_insect is None:
-        return f"After {after}, {seen or held[0].lower() + held[1:]}{f' {held}' if seen else ''}"
+        return f"After {after}, {seen or held[0].lower() + held[1:]}"
     own, whole = on_insect
     how = "lies on the insect" if own >= TOLD else "is not the insect alone" if own > whole else "misses the insect"
     return (
         f"After {after}, the first component {how}: where it is positive in the first image the IoU with it is "
-        f"{own:.2f}, that of the whole image {whole:.2f}.{f' {begun(seen)}' if seen else ''} {held}"
+        f"{own:.2f}, that of the whole image {whole:.2f}. {begun(seen or held)}"
     )
 
 
-def _common(names: Sequence[str], alike: Sequence[Sequence[float]]) -> str:
-    """How far images share kinds of patches: how many of the most alike ones lie in the same image, and which other
-    image has most of those of one."""
-    own = sum(row[number] for number, row in enumerate(alike)) / len(alike)
-    pairs = {(one, other): row[other] for one, row in enumerate(alike) for other in range(len(row)) if one != other}
-    (one, other), most = max(pairs.items(), key=lambda pair: pair[1])
-    begin = "the images hardly share kinds of patches" if own >= APART else "the images share kinds of patches"
-    rest = f"; the largest share elsewhere is {percent(most)}, of {names[one]} in {names[other]}" if most else ""
-    return f"{begin}: {percent(own)} of the patches most like one lie in its own image{rest}."
+def _common(names: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
+    """Which image has most, and which least, of its patches in colours of another one."""
+    pairs = {(one, other): row[other] for one, row in enumerate(shares) for other in range(len(row)) if one != other}
+    (one, other), (a, b) = (choose(pairs, key=pairs.__getitem__) for choose in (max, min))
+    if not pairs[one, other]:
+        return "no two images have nearly a colour in common."
+    said = f"{percent(pairs[one, other])} of the patches of {names[one]} have nearly a colour of {names[other]}"
+    if pairs[a, b] == pairs[one, other]:
+        return f"{said}."
+    return (
+        f"{said}, the largest share of all pairs; the smallest is {percent(pairs[a, b])}, of {names[a]} in colours of "
+        f"{names[b]}."
+    )
 
 
 def of_basis(rule: str, left_out: int, clipped: int, patches: int) -> str:
@@ -80,8 +80,8 @@ def of_object(
     leaders = [each for each, value in scored.items() if value == best]
     lead = "the best of the rules here" if name in leaders else f"{joined(leaders)} has {best:.2f}"
     return (
-        f"{name} finds the insect with an IoU of {scored[name]:.2f}, {lead}; the whole image has {every:.2f}, as many "
-        f"patches laid anywhere {chance:.2f}."
+        f"{name} {'finds' if scored[name] > chance else 'misses'} the insect with an IoU of {scored[name]:.2f}, "
+        f"{lead}; the whole image has {every:.2f}, as many patches laid anywhere {chance:.2f}."
     )
 
 
@@ -117,16 +117,17 @@ def of_labels(
     if not painted:
         return "No patch is painted: choose a thing and click a patch of it."
     own = sorted({*painted.values()})
-    told = [f"{percent(sum(each == thing for each in things) / len(things))} are thing {thing}" for thing in own]
+    told = [f"{percent(sum(each == thing for each in things) / len(things))} to thing {thing}" for thing in own]
     one = counted(len(painted), "painted patch", "painted patches")
     where = f"{counted(len(things), 'patch', 'patches')} of {counted(images, 'image')}"
+    given = f"the probe gives every one of {where} to a thing: {joined(told)}."
     if on_insects is None:
-        return f"After {one}, {joined(told)} of {where}."
+        return f"After {one}, {given}"
     count, patches, mean, chance = on_insects
     others = counted(patches, "other patch", "other patches")
     return (
         f"After {one}, insect and ground have a mean IoU of {mean:.2f} on {others} of "
-        f"{counted(count, 'drawn insect')}; as many patches laid anywhere have {chance:.2f}. Of all, {joined(told)}."
+        f"{counted(count, 'drawn insect')}; as many patches laid anywhere have {chance:.2f}. {begun(given)}"
     )
 
 

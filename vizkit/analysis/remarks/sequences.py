@@ -64,8 +64,8 @@ def of_alignment(roles: Mapping[str, Mapping[str, float | int]]) -> str | None:
     shares = {role: of["hits"] / of["places"] for role, of in roles.items() if of["places"]}
     if not shares:
         return None
-    most = joined([f"{percent(share)} of the {role}'s at the {role}" for role, share in shares.items()])
-    return f"Of the digits of unseen dates look most at the word that says the same: {most}."
+    most = joined([f"{percent(share)} of the {role}'s digits" for role, share in shares.items()])
+    return f"A digit looks most at the word that says the same: in unseen dates {most} do."
 
 
 def of_gradients(strengths: Mapping[str, Sequence[float]], words: Sequence[str]) -> str | None:

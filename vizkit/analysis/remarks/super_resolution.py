@@ -8,19 +8,20 @@ from vizkit.analysis.remarks.remark import counted, joined, percent
 CLEAR_DB = 0.2
 
 
-def of_reference(with_db: float, without_db: float, bicubic_db: float, trusted: float) -> str:
-    """PSNR in dB by the three ways, and the share of places whose texture was trusted (gate above one half). The
-    difference is that of the numbers beside it."""
+def of_reference(with_db: float, without_db: float, bicubic_db: float) -> str:
+    """PSNR in dB by the three ways. The difference is that of the numbers beside it."""
     gain = round(with_db, 2) - round(without_db, 2)
     says = (
         f"The reference brings {gain:.2f} dB"
         if gain >= CLEAR_DB
         else (f"The reference costs {-gain:.2f} dB" if gain <= -CLEAR_DB else "The reference changes next to nothing")
     )
-    return (
-        f"{says}: {with_db:.2f} dB with it, {without_db:.2f} without, {bicubic_db:.2f} by bicubic interpolation; "
-        f"more than half of its texture is let through at {percent(trusted)} of the places."
-    )
+    return f"{says}: {with_db:.2f} dB with it, {without_db:.2f} without, {bicubic_db:.2f} by bicubic interpolation."
+
+
+def of_likeness_to_truth(with_it: float, without: float, bicubic: float) -> str:
+    """SSIM by the three ways."""
+    return f"SSIM {with_it:.3f} with the reference, {without:.3f} without, {bicubic:.3f} by bicubic interpolation."
 
 
 def of_trust(trusted: float) -> str:

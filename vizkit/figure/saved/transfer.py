@@ -1,5 +1,6 @@
 """Texture that goes from a reference to a picture that is enlarged: what transfer.js draws, on paper."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import hypot
 from typing import Any
@@ -36,7 +37,8 @@ class Transfer:
     empty where there is none. `at`: the chosen place of
     `small`, `taken`: that of the reference whose texture it takes, `relevance` that of all its places. `over`: what is
     laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {row}, {column}, {of_row},
-    {of_column}, {relevance} and {gate}."""
+    {of_column}, {relevance}, {gate} and the names of `errors`: around every place how far from the true image something
+    is, 0 to 1."""
 
     small: RGB
     left: RGB
@@ -51,6 +53,7 @@ class Transfer:
     relevance: Float[np.ndarray, "_row _column"] = field(default_factory=lambda: NO_RELEVANCE)
     gate: float = 0.0
     says: str = ""
+    errors: Mapping[str, Float[np.ndarray, "_row _column"]] = field(default_factory=dict)
     over: Float[np.ndarray, "_of_row _of_column"] | None = None
     over_top: float = 1.0
     over_words: str = ""
@@ -71,6 +74,7 @@ class Transfer:
             "key_grid": self.relevance.shape,
             "place": [self.taken[0] * self.relevance.shape[1] + self.taken[1]],
             "gate": [self.gate],
+            "errors": {name: each.ravel().round(5).tolist() for name, each in self.errors.items()},
             "relevance": text64(sixteen_bits(self.relevance, -1.0, 1.0)),
             "over": over,
             "over_size": None if self.over is None else self.over.shape,
@@ -114,7 +118,10 @@ class Transfer:
             return ""
         (row, column), (of_row, of_column) = self.at, self.taken
         words = {"row": row + 1, "column": column + 1, "of_row": of_row + 1, "of_column": of_column + 1}
-        return self.says.format(**words, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate))
+        off = {name: in_percent(float(each[self.here])) for name, each in self.errors.items()}
+        return self.says.format(
+            **words, **off, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate)
+        )
 
     def marks(self, width: float) -> tuple[list[Mark], float]:
         """From the top left, and how high they are."""
@@ -126,7 +133,8 @@ class Transfer:
             scale = between(*self.ends)
             reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
-        pictures = [(f"Input, {columns} × {rows}", self.small), ("True image", self.truth), ("", own)]
+        true = f"True image, {self.truth.shape[1]} × {self.truth.shape[0]}"
+        pictures = [(f"Input, {columns} × {rows}", self.small), (true, self.truth), ("", own)]
         pictures = [(title, rgb) for title, rgb in (*pictures, ("Reference", reference)) if rgb.size]
         side = (width - GAP * (len(pictures) - 1)) / (len(pictures) - 0.5)
         placed, top, x = dict[str, Raster](), SIZE + 5, 0.0
@@ -148,8 +156,8 @@ class Transfer:
         part = own.shape[0] // CELL, own.shape[1] // CELL
         if part != (rows, columns):
             marks += _frame(placed[pictures[0][0]], self.first, part, cell=1)[1]
-        if "True image" in placed:
-            marks += _frame(placed["True image"], around(self.at))[1]
+        if true in placed:
+            marks += _frame(placed[true], around(self.at))[1]
         start, outlines = _frame(shown, around(self.here))
         marks += outlines
         if "Reference" in placed:

@@ -83,10 +83,25 @@ def see(enlarger: Enlarger, small: RGB, reference: RGB) -> Seen:
 
 def most_changed(result: RGB, other: RGB) -> tuple[int, int]:
     """The place, TIMES × TIMES pixels, around which 3 × 3 places differ most between two enlarged pictures."""
-    apart = np.abs(result.astype(np.float32) - other).mean(2)
-    rows, columns = (side // TIMES for side in apart.shape)
-    places = apart.reshape(rows, TIMES, columns, TIMES).mean((1, 3))
-    framed = np.pad(places, 1)
-    around = sum(framed[y : y + rows, x : x + columns] for y in range(3) for x in range(3))
-    row, column = np.unravel_index(np.argmax(around), places.shape)
+    around = _around(_apart(result, other))
+    row, column = np.unravel_index(np.argmax(around), around.shape)
     return int(row), int(column)
+
+
+def difference_around(result: RGB, other: RGB) -> Float[np.ndarray, "row column"]:
+    """Of every place the mean absolute difference of two enlarged pictures over the 3 × 3 places around it, 0 to 1."""
+    places = _apart(result, other)
+    return _around(places) / _around(np.ones_like(places)) / 255
+
+
+def _apart(result: RGB, other: RGB) -> Float[np.ndarray, "row column"]:
+    """Mean absolute difference of every place, 0 to 255."""
+    pixels = np.abs(result.astype(np.float32) - other).mean(2)
+    rows, columns = (side // TIMES for side in pixels.shape)
+    return pixels.reshape(rows, TIMES, columns, TIMES).mean((1, 3))
+
+
+def _around(places: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "row column"]:
+    """Sums over 3 × 3 places; beyond the border is nothing."""
+    (rows, columns), framed = places.shape, np.pad(places, 1)
+    return np.sum([framed[y : y + rows, x : x + columns] for y in range(3) for x in range(3)], 0)

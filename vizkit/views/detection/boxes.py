@@ -27,7 +27,7 @@ from vizkit.geometry import id_at, middle_of
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Line, Numbers, Said
 from vizkit.views.controls import choice, head, layer, number, switch
-from vizkit.views.detection import ASKS, PLACE
+from vizkit.views.detection import ASKS, PLACE, SCENE
 from vizkit.views.detection.scene import (
     BUNDLED,
     DRAWN_ONLY,
@@ -85,7 +85,13 @@ class Boxes(OfScene, View):
         when=of_query,
     )
     score: float = least_score()
-    truth: bool = switch("True boxes", "What is really there, dashed.", default=True, key="det_truth")
+    truth: bool = switch(
+        "True boxes",
+        "What is really there, dashed.",
+        default=True,
+        key="det_truth",
+        when=lambda view: view.source == SCENE,
+    )
     query: int = number(
         "Query",
         -1,
@@ -131,9 +137,8 @@ class Boxes(OfScene, View):
 
     def show(self, of: Subject) -> Blocks:
         given = self.given(of)
-        if given.truth is None and self.detector == BUNDLED:
-            yield Said(DRAWN_ONLY)
-        yield from self.of_place(of, given) if self.map == PLACE else self.of_queries(given)
+        strange = f"{DRAWN_ONLY} " if given.truth is None and self.detector == BUNDLED else ""
+        yield from self.of_place(of, given, strange) if self.map == PLACE else self.of_queries(given, strange)
         yield Numbers(partial(self.numbers, of, given))
 
     def numbers(self, of: Subject, given: Given) -> dict[str, Any]:
@@ -181,28 +186,28 @@ class Boxes(OfScene, View):
         x, y = of.point if of.point != CENTRE else given.sure(0.0).boxes_cxcywh[0, :2].tolist()
         return id_at(Tokens("cells", grid=(rows, columns)), (x, y)) or 0
 
-    def of_queries(self, given: Given) -> Blocks:
+    def of_queries(self, given: Given, strange: str) -> Blocks:
+        """`strange`: what is to be known first, of an image that the model cannot know."""
         made = given.seen(self_attention=self.self_attention)
         at = self.at(made.layers)
         said = given.sure(self.score, at, self_attention=self.self_attention)
         found, counts = given.found(said)
         where = given.title if at + 1 == len(made.layers) else f"{given.title} after layer {at + 1}"
+        more = list[str]()  # below the picture
         if self.self_attention:
-            yield Said(of_found(counts, self.score, where))
+            yield Said(strange + of_found(counts, self.score, where))
         else:
             before = given.found(given.sure(self.score, at))[1]
-            yield Said(of_doubles(at + 1, before, counts, given.title))
+            yield Said(strange + of_doubles(at + 1, before, counts, given.title))
             if self.detector == BUNDLED:
                 over_many = shipped("measured")
                 over = (over_many[name]["duplicates"] for name in ("whole", "alone"))
-                yield Said(of_many_doubles(over_many["scenes"], *over))
+                more.append(of_many_doubles(over_many["scenes"], *over))
         masks, why_none = self.segmented(given, at)
         missed, reasons = self.mistakes(given, said, at)
         labels, query = self.asked(said, missed, reasons)
         should_find = {each.thing: each.query for each in missed}
         drawn = Rated() if masks is None else rated(given, masks, found, should_find)
-        if drawn.said:
-            yield Said(drawn.said)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -222,10 +227,9 @@ class Boxes(OfScene, View):
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, heats=looked, quantity="attention", own=True))
             panels.append(Panel("Relevance for its class", found, heats=speaks, quantity="relevance", own=True))
-        more = {"chosen": query, "says": says, "large": True}
-        yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", **more)
+        yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=says, large=True)
         others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
-        yield Line(" ".join(filter(None, (*others, why_none))))
+        yield from map(Line, filter(None, (" ".join(others), drawn.said, *more, why_none)))
 
     def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
         """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
@@ -255,14 +259,14 @@ class Boxes(OfScene, View):
         own = own_and_others(weights, given.truth.instances, on[0] + 1)
         return of_own(given.names(things.labels)[on[0]], on[1], own)
 
-    def of_place(self, of: Subject, given: Given) -> Blocks:
+    def of_place(self, of: Subject, given: Given, strange: str) -> Blocks:
         made = given.seen()
         at = self.at(made.encoder)
         weights, title = made.encoder[at], f"Self-attention of the encoder, layer {at + 1}, {named(self.head)}"
         looked = (weights.mean(0) if self.head is None else weights[self.head - 1]).unflatten(1, made.grid)
         place = self.cell(of, given)
         says, said = given.kept(("places", title), partial(sentences, given, looked))
-        yield Said(said or of_strongest(given.title, place, looked[place]))
+        yield Said(strange + (said or of_strongest(given.title, place, looked[place])))
         frames = given.true_frames() if self.truth else []
         panels = [Panel(title, frames, heats=dict(enumerate(looked.numpy())), quantity="attention")]
         more = {"chosen": place, "grid": made.grid, "says": says, "large": True}

@@ -5,6 +5,7 @@ from functools import partial
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Bool
 
 from vizkit.analysis.remarks.evaluation import detector
 from vizkit.datasets.image_set import DatasetError
@@ -34,6 +35,7 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, number
+from vizkit.views.detection.scene import RIGHT, WRONG
 from vizkit.views.evaluate.measured import ends, made
 from vizkit.views.evaluate.recorded import SCENES, scene_set
 from vizkit.views.rules import whole
@@ -87,6 +89,9 @@ class Detectors(View):
         "Score from", 0.05, 0.95, SURE, "Boxes below it are no mistakes.", step=0.05, more=True, key="eval_score"
     )
     scene: int = number("Scene", 0, MOST, 0, "0: the one with most mistakes.", inside=True, key="eval_scene")
+    box: int = number(
+        "Box", -1, MOST, -1, "Of the scene; −1: the first that is a mistake.", inside=True, key="eval_box"
+    )
 
     by_name: ClassVar = True
     overlays: ClassVar = False
@@ -192,18 +197,24 @@ class Detectors(View):
             yield Line(str(sentence))
             return
         said, there = wrong.said.scene == place, wrong.there.scene == place
+        kinds, missed = wrong.kind[said], wrong.missed[there]
         notes = [
-            f"{score:.2f}{NOTES[kind]}" for score, kind in zip(wrong.said.scores[said], wrong.kind[said], strict=True)
+            f"{in_percent(score)}{NOTES[kind]}" for score, kind in zip(wrong.said.scores[said], kinds, strict=True)
         ]
-        gone = ["· missed" if missed else "" for missed in wrong.missed[there]]
+        boxes = frames(found, wrong.said.where(said), notes, kinds > 0)
+        true = frames(
+            found, wrong.there.where(there), ["· missed" if each else "" for each in missed], missed, len(boxes)
+        )
         panels = [
-            Panel(f"Said of scene {place + 1}", frames(found, wrong.said.where(said), notes)),
-            Panel("What is there", frames(found, wrong.there.where(there), gone)),
+            Panel(f"Said of scene {place + 1}: right blue, wrong red", boxes),
+            Panel("What is there: found blue, missed red", true),
         ]
-        drawn = Panels(rgb, panels)
+        every = {each.id: each for each in (*boxes, *true)}
+        first = next((each.id for each in every.values() if each.colour == WRONG), 0)
+        drawn = Panels(rgb, panels, self.box if self.box in every else first)
         data = drawn.pack() | {"strip": strip, "scene": place + 1}
-        told = {"scene": (whole(1, found.scenes), "scene")}
-        yield Canvas("vizkit_panels", data, "Boxes that are said and true boxes.", told, (Paper(drawn.marks),))
+        told = {"scene": (whole(1, found.scenes), "scene"), "pick": (whole(0, MOST), "box")}
+        yield Canvas("vizkit_panels", data, "Arrow keys choose a box.", told, (Paper(drawn.marks),))
 
     def name(self, of: Subject) -> str:
         return self.evaluated or offered([of], self)[0]
@@ -233,23 +244,32 @@ def sharp(name: str, place: int) -> RGB:
 
 
 def precision(found: SceneOutcome, curve: np.ndarray, own: int | None) -> Chart:
-    """Of one class, or of all."""
-    shown = [place for place in ([*range(len(found.labels))] if own is None else [own]) if found.things[place]]
-    lines = {found.labels[place]: curve[place] for place in shown}
+    """Of one class, or of that with the largest area and that with the least, for most of the others coincide; and
+    the mean of all."""
+    known = sorted((place for place, count in enumerate(found.things) if count), key=lambda place: -curve[place].mean())
+    shown = [*dict.fromkeys((known[:1] + known[-1:]) if own is None else [own])]
+    lines = {found.labels[place]: curve[place] for place in shown if place in known}
     mean = "mean of all", np.nan_to_num(np.ma.masked_invalid(curve).mean(0).filled(0))
     drawn = precision_recall(RECALLS, lines, class_colours(shown, len(found.labels)), mean)
     areas = ", ".join(f"{label} {line.mean():.2f}" for label, line in {**lines, mean[0]: mean[1]}.items())
-    return Chart(drawn, f"Precision against recall at an IoU of .5, areas: {areas}", "Precision and recall, IoU .5")
+    which = "" if own is not None else "The class with the largest area, that with the least, and the mean of all."
+    title = "Precision and recall, IoU .5"
+    return Chart(drawn, f"Precision against recall at an IoU of .5, areas: {areas}", title, hint=which)
 
 
 def small(name: str, place: int) -> str:
     return data_url(scene_set(known(name), 2 * SMALL_PX)[place].picture, SMALL_PX)
 
 
-def frames(found: SceneOutcome, boxes: Boxes, notes: Sequence[str]) -> list[Frame]:
-    tints = class_colours(boxes.labels.tolist(), len(found.labels))
-    rows = zip(boxes.corners.tolist(), tints, boxes.labels.tolist(), notes, strict=True)
-    return [Frame(box, tint, f"{found.labels[label]} {note}".strip()) for box, tint, label, note in rows]
+def frames(
+    found: SceneOutcome, boxes: Boxes, notes: Sequence[str], wrong: Bool[np.ndarray, " box"], first: int = 0
+) -> list[Frame]:
+    """Numbered from `first` on, in the colours of right and wrong."""
+    rows = zip(boxes.corners.tolist(), boxes.labels.tolist(), notes, wrong.tolist(), strict=True)
+    return [
+        Frame(box, WRONG if fails else RIGHT, f"{found.labels[label]} {note}".strip(), id=id)
+        for id, (box, label, note, fails) in enumerate(rows, first)
+    ]
 
 
 def about(row: Judged) -> str:

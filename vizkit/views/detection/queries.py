@@ -106,7 +106,14 @@ class Queries(OfScene, View):
             ends = [(said[query, :2].tolist(), true[at, :2].tolist(), CLASSES[at]) for query, at in drawn]
             panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames, [Track(line, tint) for *line, tint in ends]))
             arrays[name] = np.array(way.pairs, int).reshape(-1, 2)
-        yield Said(of_matching(given.title, len(names), made.optimal.cost, made.greedy.cost, same=same))
+        best, cheap = ({thing: query for query, thing in way.pairs} for way in (made.optimal, made.greedy))
+        differ = [
+            (names[at], (best[at], float(made.total[best[at], at])), (cheap[at], float(made.total[cheap[at], at])))
+            for at in sorted(best.keys() & cheap.keys())
+            if best[at] != cheap[at]
+        ]
+        costs = made.optimal.cost, made.greedy.cost
+        yield Said(of_matching(given.title, len(names), *costs, same=same, differ=differ))
         pairs = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
         yield from self.canvas(given, panels, pairs)
         if same and self.detector == BUNDLED:

@@ -174,7 +174,8 @@ class OfScene:
         model, key = opened(of, self.detector)
         if not self.number:
             truth = drawn_insect(of, model.labels)
-            return Given(of, model, key, of.rgb, of.rgb, of.image or "this image", truth=truth)
+            title = f"the image {of.image}" if of.image else "this image"
+            return Given(of, model, key, of.rgb, of.rgb, title, truth=truth)
         small, sharp = (scene(of, self.number, side) for side in (model.preprocessing.size_hw[0], SHARP_PX))
         return Given(of, model, key, small.picture, sharp.picture, f"scene {self.number}", self.number, small)
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from vizkit.analysis.attention.token_norms import norms_of
-from vizkit.analysis.features.matching import most_alike, shared
+from vizkit.analysis.features.matching import most_alike
 from vizkit.analysis.features.objects import iou
 from vizkit.analysis.features.principal import Principal, principal
 from vizkit.analysis.remarks import features
@@ -57,8 +57,8 @@ class Colours(View, OfPatch):
         if mask is not None:
             on_insect = iou(found.scores[0][..., 0] > 0, mask), iou(torch.ones_like(mask), mask)
         names = [called(each) for each in images]
-        alike = shared(ids, [rows * columns for rows, columns in grids]).tolist()
-        yield Said(features.of_colours(float(found.explained.sum()), len(flat), after, on_insect, names, alike))
+        shares = found.in_common().tolist()
+        yield Said(features.of_colours(float(found.explained.sum()), len(flat), after, on_insect, names, shares))
         drawn = AlikePatches(
             [each.seen_rgb for each in images],
             names,
@@ -70,7 +70,7 @@ class Colours(View, OfPatch):
         )
         yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT, PICK)
         parts = " + ".join(f"{100 * share:.0f} %" for share in found.explained.tolist())
-        yield Line(f"Red + green + blue: {parts} of the variance.")
+        yield Line(f"Red + green + blue: {parts} of the variance of all patches.")
         yield Line(features.of_basis(foreground(of)[1], left_out, found.clipped, len(flat)))
         yield Proof(of.seen)
         words = f"computed once more from the vectors, the shares of the variance differ by {found.error:.0e}"

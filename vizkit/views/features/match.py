@@ -61,7 +61,8 @@ class Match(View, OfPatch):
         right, swapped = of_mirror(mirror, grids[0])
         shares = float(right.float().mean()), float(swapped.float().mean())
         parts = of_parts(images, grids, ids, starts)
-        yield Said(f"{parts or features.WITHOUT_TRUTH} {features.of_matches(*shares, len(mirror), LIMIT)}")
+        mirrored = features.of_matches(*shares, len(mirror), LIMIT)
+        yield Said(f"{parts} {mirrored}" if parts else f"{mirrored} {features.WITHOUT_TRUTH}")
         rgb = [each.seen_rgb for each in images]
         drawn = AlikePatches(
             [*rgb, np.ascontiguousarray(rgb[0][:, ::-1])],

@@ -124,7 +124,8 @@ class XRay(View):
             if grid
         ]
         scale = robust([each.numpy() for _, each, _ in maps])
-        yield tiles("Norms, in medians of their layer, and how many artifacts", maps, scale)
+        what = "Norms, in medians of their layer" + (", and how many artifacts" if any(found.counts) else "")
+        yield tiles(what, maps, scale)
         point, noun = asked(of), "patch" if of.layers else "place"
         lines = lines_of(found.norms, [id_at(each.tokens, point) for each in of.seen.features], noun)
         yield Chart(token_lengths(lines, found.at), "Norms by layer")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vizkit.analysis.remarks.super_resolution import of_reference, of_tiles, of_trust, of_whole
+from vizkit.analysis.remarks.super_resolution import of_likeness_to_truth, of_reference, of_tiles, of_trust, of_whole
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
 from vizkit.datasets.pairs.drawn import RGB, Pair
@@ -15,7 +15,7 @@ from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.saved.transfer import NO_PICTURE, Transfer
 from vizkit.image import digest_of
-from vizkit.views.blocks import Blocks, Canvas, Download, Later, Metrics, Numbers, Paper, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Later, Line, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query, switch
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
@@ -63,11 +63,14 @@ ALT = (
 )
 SAYS = {
     ONE: "Row {row}, column {column} is given texture from row {of_row}, column {of_column} of the reference: "
-    "relevance {relevance}; the network lets at most {gate} of it through. Whether that is detail, the result "
-    "beside the true image shows.",
+    "relevance {relevance}; the network lets at most {gate} of it through.",
     MIXTURE: "Row {row}, column {column} is most like row {of_row}, column {of_column} of the reference, relevance "
     "{relevance}, but takes a mixture of all places; the network lets at most {gate} of it through.",
 }
+TOLD = (
+    " In the tiles below the result is off the true image by {own} of full brightness on average, that without a "
+    "reference by {plain}, bicubic interpolation by {bicubic}."
+)
 
 
 def references(of: Sequence[Subject]) -> list[str]:
@@ -224,18 +227,17 @@ class Enlarge(View):
             "moved": self.moved,
         }
         canvas = canvas_of(self.drawn(of, made), every, {"moved": (whole(0, FARTHEST_PX), "moved")})
-        known, trusted = made.qualities, float((seen.gate > 0.5).mean())
+        known = made.qualities
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
             same = "The reference is the same image, moved: it has the answer. "
             said = same if self.reference == "same" else ""
-            yield Said(said + of_reference(way.psnr, plain.psnr, bicubic.psnr, trusted))
+            yield Said(said + of_reference(way.psnr, plain.psnr, bicubic.psnr))
             yield canvas
-            ways = {"With the reference": way, "Without": plain, "Bicubic": bicubic}
-            yield Metrics(tuple((name, f"{each.psnr:.2f} dB", f"SSIM {each.ssim:.3f}") for name, each in ways.items()))
+            yield Line(of_likeness_to_truth(way.ssim, plain.ssim, bicubic.ssim))
         else:
-            yield Said(of_trust(trusted))
+            yield Said(of_trust(float((seen.gate > 0.5).mean())))
             yield canvas
         yield Numbers(partial(self.numbers, made))
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
@@ -254,11 +256,14 @@ class Enlarge(View):
 
     def drawn(self, of: Subject, made: Results) -> Transfer:
         """The images, with the chosen place and that whose texture it takes."""
+        from vizkit.models.super_resolution import difference_around
+
         seen, truth = made.seen, made.pair.truth
         own = seen.hard if self.texture == ONE else seen.mixture
         at = self.at(of, seen.grid, made.blurred)
         over = overlaid(self.over, made, own)
         network = "with the reference" if self.texture == ONE else "mixture of all places"
+        ways = {"own": own, "plain": made.without, "bicubic": seen.bicubic}
         return Transfer(
             small=made.pair.small,
             left={"bicubic": seen.bicubic, "without reference": made.without, TRUTH: truth}[self.beside],
@@ -268,7 +273,8 @@ class Enlarge(View):
             titles=("true" if self.beside == TRUTH else self.beside, network),
             at=at,
             **taken_by(seen, at[0] * seen.grid[1] + at[1]),
-            says=SAYS[self.texture],
+            says=SAYS[self.texture] + (TOLD if made.qualities else ""),
+            errors={name: difference_around(each, truth) for name, each in ways.items() if made.qualities},
             over=over,
             over_top=BRIGHTEST_ERROR if self.over == ERROR else 1.0,
             over_words=OVERLAYS[self.over],

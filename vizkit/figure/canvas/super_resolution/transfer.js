@@ -89,7 +89,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
     shown('beside', own); pen.restore()
-    if (truth) { title('True image', truth); shown('truth', truth) }
+    if (truth) { title(`True image, ${columns * CELL} × ${rows * CELL}`, truth); shown('truth', truth) }
     const box = (x, y, w, h) => { for (const [ink, thick] of [['rgb(0 0 0 / .65)', 5], [INK, 2.5]]) { pen.strokeStyle = ink; pen.lineWidth = thick; pen.strokeRect(x, y, w, h) } }
     const frame = (place, at, r, c) => {
       const w = 1.5 * place.w / c, h = 1.5 * place.h / r, x = place.x + (at[1] + .5) * place.w / c, y = place.y + (at[0] + .5) * place.h / r
@@ -119,6 +119,7 @@ export default function ({ data, parentElement, setStateValue }) {
     arrow(pen, frame(reference, [chosen[0].y, chosen[0].x], keyRows, keyColumns), to)
     root.dataset.taken = `${chosen[0].y},${chosen[0].x}`
     const words = { row: state.at[0] + 1, column: state.at[1] + 1, of_row: chosen[0].y + 1, of_column: chosen[0].x + 1, relevance: number(chosen[0].value, 2), gate: percent(data.gate[asked()]) }
+    for (const [name, each] of Object.entries(data.errors)) words[name] = percent(each[here()[0] * columns + here()[1]])
     says.textContent = data.says.replace(/\{(\w+)\}/g, (_, name) => words[name])
     candidates(chosen)
   }
