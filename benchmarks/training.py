@@ -31,7 +31,7 @@ def bare(loop, loader) -> None:
 def against_bare(folder, model, images, precision="fp32", rounds=ROUNDS, device="") -> tuple[float, float]:
     """(pictures a second, throughput as a share of that of the bare loop), medians. `device`: "cpu", or a GPU's."""
     loop, loader, batches = prepared(folder, model, images, precision, device)
-    ways = lambda: bare(loop, loader), lambda: loop.one_epoch(loader, batches, [])  # schedule, augmentation and all
+    ways = lambda: bare(loop, loader), lambda: loop.one_epoch(loader, batches, [])  # schedule, status and all
     ways[1]()  # warm
     pairs = [[clock(way, loop.device) for way in ways] for _ in range(rounds)]
     return images / statistics.median(ours for _, ours in pairs), statistics.median(
@@ -46,7 +46,8 @@ def prepared(folder, model, images, precision="fp32", device=""):
     from vizkit.training.runs.folder import RunFolder
 
     recipe = Recipe(data="digits" if model.startswith("digits") else "insects", model=model, images=images)
-    recipe = recipe.but({"precision": precision, "warmup_epochs": 0.0})
+    as_bare = {"warmup_epochs": 0.0, "flip": 0.0, "turn_deg": 0.0, "checkpoints": 0}  # these are few in a longer run
+    recipe = recipe.but({"precision": precision, **as_bare})
     run = RunFolder(Path(folder, f"{model}-{precision}"))
     run.create(recipe)
     loop = Loop(run, recipe, accelerator_of(recipe, device), 0, False)
