@@ -5,13 +5,14 @@ import json
 import re
 import zipfile
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
-from tests.ui.conftest import CNN, VIT, fine, opened, texts
+from tests.ui.conftest import CNN, VIT, fine, opened, sent_to, texts, triggered
 from vizkit.report.document import Entry
 from vizkit.report.item import Item
 from vizkit.ui.pages.report import contents
@@ -101,6 +102,34 @@ def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypat
             (figure,) = re.findall(r"<figure>.*?</figure>", page, re.DOTALL)
             assert without_numbers(figure) in without_numbers(whole)
     assert len(seen) == 2
+
+
+KEPT_HERE = "vizkit_report_kept"
+
+
+def test_what_the_tab_kept_comes_back_on_any_page():
+    [kept] = sent_to(with_pictures(), KEPT_HERE)
+    there = opened("explore", models=VIT, image="digit 3")
+    [asking] = [each.proto for each in there.sidebar.get("bidi_component") if each.proto.component_name == KEPT_HERE]
+    assert json.loads(asking.json) == {"report": None}
+    triggered(there, KEPT_HERE, "kept", kept["report"])
+    fine(there)
+    assert models(there) == [VIT, CNN]
+    there.switch_page("pages/report.py").run()
+    [same] = sent_to(there, KEPT_HERE)
+    assert same == kept
+    for number in (1, 2):
+        there.button(key=f"remove_{number}").click().run()
+    assert sent_to(there, KEPT_HERE) == [{"report": ""}], "and an empty one is kept as empty"
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("told", ["", "{}", "[" * 5000, 3, None, "x" * 5_000_000, '{"format": 1, "items": [{}]}'])
+def test_what_a_browser_forges_as_a_report_is_none(told: Any):
+    test = opened("report")
+    triggered(test, KEPT_HERE, "kept", told)
+    assert not test.exception
+    assert not models(test)
 
 
 def without_numbers(page: str) -> str:

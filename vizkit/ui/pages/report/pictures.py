@@ -15,13 +15,14 @@ from vizkit.report.replay import changed
 from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.pages.report import contents, linked
-from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
 from vizkit.ui.session import linked_picture
 from vizkit.ui.session import report as session_report
 from vizkit.ui.session.remembered import remembered
+from vizkit.ui.session.report import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.report_kept import remember
 from vizkit.views.subject import Subject
 from vizkit.writing import name_of_file
 
@@ -41,6 +42,7 @@ def view(page: Page) -> None:
     for name, sentence in pictures.read_uploads()[1]:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
     linked.mirror()
+    remember("report_kept_here")
     if kept := session_report.entries():
         _pictures(kept)
     else:
@@ -51,7 +53,10 @@ def view(page: Page) -> None:
 
 def _example() -> None:
     st.button(
-        "Begin with this one", icon=":material/edit_note:", on_click=linked.take, args=[EXAMPLE.to_json().encode()]
+        "Begin with this one",
+        icon=":material/edit_note:",
+        on_click=session_report.take,
+        args=[EXAMPLE.to_json().encode()],
     )
     for entry in EXAMPLE.entries:
         with st.container(border=True):
@@ -166,7 +171,7 @@ def _page(item: Item, _inputs: Subject) -> str:
 
 
 def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
-    st.session_state.setdefault("report_title", linked.shown().title)  # a widget forgets when its page is left
+    st.session_state.setdefault("report_title", session_report.shown().title)  # a widget forgets when its page is left
     title = st.text_input("Title", max_chars=LONGEST_TITLE, width=420, key="report_title", on_change=_titled)
     report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"
 
