@@ -141,16 +141,16 @@ def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: p
     monkeypatch.setattr(contents, "CONTENTS", lambda key, data, move: moved.update(lines=data["lines"], move=move))
     kept = {number: Entry(Item(Explore(), VIT, name, "digit 3")) for number, name in ((4, "a"), (2, "b"), (9, "c"))}
     monkeypatch.setattr(st, "session_state", {ENTRIES: kept})
-    contents.show(kept)
+    contents.show(kept, {2: "Its title"})
     rule, move = moved["move"]
-    assert [line.split(" · ")[1] for line in moved["lines"]] == ["a", "b", "c"]
+    assert moved["lines"] == ["Cards · a · digit 3", "Its title · b · digit 3", "Cards · c · digit 3"]
     for places, order in (([0, 2], [2, 9, 4]), ([2, 0], [9, 4, 2])):
         st.session_state[ENTRIES] = kept
         move(rule(places))
         assert [*st.session_state[ENTRIES]] == order
     with pytest.raises(RefusedError):
         rule([0, 3])
-    contents.show(dict([*kept.items()][:1]))  # nothing to order
+    contents.show(dict([*kept.items()][:1]), {})  # nothing to order
     assert len(moved["lines"]) == 3
 
 

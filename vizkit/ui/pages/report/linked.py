@@ -73,8 +73,15 @@ def offer() -> None:
             if settings().keep_pictures:
                 st.button("Keep for a link", icon=":material/link:", on_click=keep)
             st.caption(_handed_on())
-    words = "A replay.json, as the folder of a report has one, and images of one's own that it shows. They are added."
-    uploader("Open a report", ["json", *TYPES], "report_files", words, most_mib=MAX_BYTES >> 20, on_change=receive)
+    words = "A replay.json, as the folder of a report has one, and images. They are added."
+    uploader(
+        "Open a report, with the images of your own that it shows",
+        ["json", *TYPES],
+        "report_files",
+        words,
+        most_mib=MAX_BYTES >> 20,
+        on_change=receive,
+    )
 
 
 def _handed_on() -> str:

@@ -11,6 +11,7 @@ from vizkit.models import ModelError
 from vizkit.report.document import Entry, Report, article, html, paged, zipped
 from vizkit.report.example import EXAMPLE
 from vizkit.report.item import Item
+from vizkit.report.making import titled
 from vizkit.report.replay import changed
 from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
@@ -66,12 +67,14 @@ def _example() -> None:
 
 def _pictures(kept: dict[int, Entry]) -> None:
     top = st.container(horizontal=True, vertical_alignment="bottom")
-    contents.show(kept)
+    order = st.container()
     ready: dict[int, Subject] = {}
     first, last = next(iter(kept)), next(reversed(kept))
     for number, entry in kept.items():
         with st.container(border=True):
             _entry(number, entry, (number == first, number == last), ready)
+    with order:
+        contents.show(kept, {number: titled(kept[number].item, inputs) for number, inputs in ready.items()})
     with top:
         _downloads([kept[number] for number in ready], list(ready.values()))
 
