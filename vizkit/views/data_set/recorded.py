@@ -231,7 +231,7 @@ def pair(of: Subject, found: Recorded, row: int) -> RGB:
     return beside([rgb, looked(rgb, heat)]) if np.isfinite(heat).all() else rgb
 
 
-def beside(pictures: Sequence[RGB]) -> RGB:
+def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
     """Next to one another, with a little room between."""
     first, *rest = pictures
     room = ((0, 0), (GAP_PX, 0), (0, 0))
