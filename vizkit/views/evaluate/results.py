@@ -185,8 +185,7 @@ class Results(View):
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
-        rows = sorted(found.models, key=lambda row: -row.measures.accuracy.value)
-        yield Table(tuple(map(row_of, rows)), "Models and their measures", helps=HELPS)
+        yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
         for note in filter(None, (*found.notes, smaller(found))):
             yield Line(note)
         yield Folded("Which model is better than which", partial(pairs, found))
