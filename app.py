@@ -18,12 +18,12 @@ else:
     if st.query_params:  # before the rest is imported: every tenth of a second counts until the first picture
         warm_up()
 
-    from vizkit.ui.session import linked_picture, report
+    from vizkit.ui.session import linked_picture
     from vizkit.ui.session.chosen import renew_address
     from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
     from vizkit.ui.sidebar.inputs import sidebar
     from vizkit.ui.views import lead_to_what_replaces, read_now
-    from vizkit.ui.widgets import copy_link
+    from vizkit.ui.widgets import copy_link, report_kept
 
     with running():
         page = navigation()
@@ -34,8 +34,9 @@ else:
         row = heading(page.title, reads)
         with st.sidebar:
             sidebar(reads)
+            if stem_of(page) != "report":  # which has its own
+                report_kept.remember("report_kept")
         with row:
             copy_link.button(linked_picture.left_behind())
-            st.html(report.counting())
         page.run()
         lead_on(stem_of(page))

@@ -152,7 +152,10 @@ def test_a_model_of_the_sidebar_that_was_not_tested_is_named():
     of = Subject(no_model, no_picture())
     of.chosen = ["bundled:photographs_vit"]
     lines = [block.text for block in Results().show(of) if isinstance(block, Line)]
-    assert "Not here, as it was not tested on these images: ViT · photographs." in lines
+    assert ("Not here, as it gives features, not classes: ViT · photographs. Fine-tune it (page Train) first.") in lines
+    of.chosen = ["bundled:digits_cnn"]
+    lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Line)]
+    assert "Not here, as it was not tested on these images: CNN · digits. Evaluate it above." in lines
 
 
 def test_a_run_stands_among_the_models_of_its_test_images(tmp_path, monkeypatch):

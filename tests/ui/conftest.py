@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 from streamlit.components.v2 import manifest_scanner
+from streamlit.components.v2.bidi_component.main import _make_trigger_id
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest, local_script_runner
 from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
@@ -139,6 +141,17 @@ def forged(test: AppTest, component: str, values: dict[str, Any]) -> AppTest:
     state = states.widgets.add()
     state.id = next(proto.id for proto in protos if proto.component_name == component)
     state.json_value = json.dumps(values)
+    return test._run(states)
+
+
+def triggered(test: AppTest, component: str, name: str, value: Any) -> AppTest:
+    """As a browser that tells this once, as a canvas's trigger is told."""
+    protos = [each.proto for each in test.get("bidi_component")]
+    proto = next(each for each in protos if each.component_name == component)
+    state = WidgetState(id=_make_trigger_id(proto.id, "events"))
+    state.json_trigger_value = json.dumps([{"event": name, "value": value}])
+    states = test._tree.get_widget_states()
+    states.widgets.append(state)
     return test._run(states)
 
 

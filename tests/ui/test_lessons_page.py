@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from streamlit.components.v2.bidi_component.main import _make_trigger_id
-from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import fine, forged, opened, sent_to, texts
+from tests.ui.conftest import fine, forged, opened, sent_to, texts, triggered
 from vizkit.lessons.shelf import files
 from vizkit.lessons.shelf import opened as lesson_named
 
@@ -83,12 +81,7 @@ def at(step: int, **query: Any) -> AppTest:
 
 def guessed(test: AppTest, *points: tuple[float, float]) -> AppTest:
     """As the canvas sends it."""
-    proto = next(each.proto for each in test.get("bidi_component") if each.proto.component_name == "vizkit_guess")
-    state = WidgetState(id=_make_trigger_id(proto.id, "events"))
-    state.json_trigger_value = json.dumps([{"event": "guess", "value": [list(point) for point in points]}])
-    states = test._tree.get_widget_states()
-    states.widgets.append(state)
-    return test._run(states)
+    return triggered(test, "vizkit_guess", "guess", [list(point) for point in points])
 
 
 def test_the_shelf_has_every_lesson_and_opens_one():
@@ -281,11 +274,6 @@ def test_what_a_browser_forges_is_left(kept: str):
 )
 def test_a_forged_guess_is_none(value: Any):
     test = at(2)
-    proto = next(each.proto for each in test.get("bidi_component") if each.proto.component_name == "vizkit_guess")
-    state = WidgetState(id=_make_trigger_id(proto.id, "events"))
-    state.json_trigger_value = json.dumps([{"event": "guess", "value": value}])
-    states = test._tree.get_widget_states()
-    states.widgets.append(state)
-    test = test._run(states)
+    triggered(test, "vizkit_guess", "guess", value)
     fine(test)
     assert sent_to(test, "vizkit_guess")[0]["mode"] == "point"

@@ -92,6 +92,12 @@ def captions(item: Item, view: View, inputs: Subject) -> Captions:
     return Captions(clean(title), lines, footer, facts)
 
 
+def titled(item: Item, inputs: Subject) -> str:
+    """What stands above its picture. Raises as `made`."""
+    item, view, _ = ready(item, inputs)
+    return captions(item, view, inputs).title
+
+
 def _model(name: str, source: str, of: Subject) -> str:
     untrained = "" if of.loaded.trained else " (random weights: its answers mean nothing)"
     return f"{name}{'' if name in source else f' ({source})'}{untrained}"

@@ -80,6 +80,11 @@ def known(source: str) -> Bundled | None:
     return MODELS.get(name) if kind == "bundled" else None
 
 
+def without_classes(source: str) -> bool:
+    """Whether it comes with vizkit and gives features."""
+    return known(source) is not None and not _labels(source)
+
+
 def title(source: str) -> str:
     """For people: "ViT · insects" for a bundled model, of all others the name itself."""
     model = known(source)
@@ -103,6 +108,7 @@ def knowing(labels: tuple[str, ...]) -> list[str]:
     return [name for name in compared if labels and sorted(_labels(name)) == sorted(labels)]
 
 
+@cache
 def _labels(name: str) -> list[str]:
     config = json.loads((FOLDER / name.partition(":")[2] / "config.json").read_text(encoding="utf-8"))
     return config.get("label_names", [])

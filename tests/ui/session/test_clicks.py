@@ -54,7 +54,7 @@ TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
 }
 NOT_CLICKED = {
     "vizkit_copy_link",
-    "vizkit_unsaved",  # the browser asks, and nothing is sent
+    "vizkit_report_kept",  # nothing: it tells what the browser kept
     "vizkit_terms",  # pointing at a patch lists its terms, and nothing is sent
     "vizkit_evaluated",  # goes to another page
     "vizkit_lesson_memory",  # nothing: it tells what the browser kept

@@ -5,13 +5,14 @@ import json
 import re
 import zipfile
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
-from tests.ui.conftest import CNN, VIT, fine, opened, texts
+from tests.ui.conftest import CNN, VIT, fine, opened, sent_to, texts, triggered
 from vizkit.report.document import Entry
 from vizkit.report.item import Item
 from vizkit.ui.pages.report import contents
@@ -103,6 +104,34 @@ def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypat
     assert len(seen) == 2
 
 
+KEPT_HERE = "vizkit_report_kept"
+
+
+def test_what_the_tab_kept_comes_back_on_any_page():
+    [kept] = sent_to(with_pictures(), KEPT_HERE)
+    there = opened("explore", models=VIT, image="digit 3")
+    [asking] = [each.proto for each in there.sidebar.get("bidi_component") if each.proto.component_name == KEPT_HERE]
+    assert json.loads(asking.json) == {"report": None}
+    triggered(there, KEPT_HERE, "kept", kept["report"])
+    fine(there)
+    assert models(there) == [VIT, CNN]
+    there.switch_page("pages/report.py").run()
+    [same] = sent_to(there, KEPT_HERE)
+    assert same == kept
+    for number in (1, 2):
+        there.button(key=f"remove_{number}").click().run()
+    assert sent_to(there, KEPT_HERE) == [{"report": ""}], "and an empty one is kept as empty"
+
+
+@pytest.mark.product
+@pytest.mark.parametrize("told", ["", "{}", "[" * 5000, 3, None, "x" * 5_000_000, '{"format": 1, "items": [{}]}'])
+def test_what_a_browser_forges_as_a_report_is_none(told: Any):
+    test = opened("report")
+    triggered(test, KEPT_HERE, "kept", told)
+    assert not test.exception
+    assert not models(test)
+
+
 def without_numbers(page: str) -> str:
     return re.sub(r"vizkit-[0-9a-f]{32}", "vizkit", page)
 
@@ -112,16 +141,16 @@ def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: p
     monkeypatch.setattr(contents, "CONTENTS", lambda key, data, move: moved.update(lines=data["lines"], move=move))
     kept = {number: Entry(Item(Explore(), VIT, name, "digit 3")) for number, name in ((4, "a"), (2, "b"), (9, "c"))}
     monkeypatch.setattr(st, "session_state", {ENTRIES: kept})
-    contents.show(kept)
+    contents.show(kept, {2: "Its title"})
     rule, move = moved["move"]
-    assert [line.split(" · ")[1] for line in moved["lines"]] == ["a", "b", "c"]
+    assert moved["lines"] == ["Cards · a · digit 3", "Its title · b · digit 3", "Cards · c · digit 3"]
     for places, order in (([0, 2], [2, 9, 4]), ([2, 0], [9, 4, 2])):
         st.session_state[ENTRIES] = kept
         move(rule(places))
         assert [*st.session_state[ENTRIES]] == order
     with pytest.raises(RefusedError):
         rule([0, 3])
-    contents.show(dict([*kept.items()][:1]))  # nothing to order
+    contents.show(dict([*kept.items()][:1]), {})  # nothing to order
     assert len(moved["lines"]) == 3
 
 

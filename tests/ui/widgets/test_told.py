@@ -130,9 +130,10 @@ TELL = {
     "vizkit_withstands": Told("compare", "Robustness", {"level": 5}),
     "vizkit_predict": Told("sequences", "Masks", {"words": []}),
 }
-SILENT = {"vizkit_cut", "vizkit_copy_link", "vizkit_terms", "vizkit_unsaved"}
+SILENT = {"vizkit_cut", "vizkit_copy_link", "vizkit_terms"}
 ELSEWHERE = {
     "vizkit_contents",  # of a report: tests/ui/session/test_report_page.py
+    "vizkit_report_kept",
     "vizkit_strip",  # in the sidebar: tests/ui/sidebar/test_strip.py
     "vizkit_evaluated",  # goes to another page: tests/ui/test_evaluate_page.py
     "vizkit_points",  # needs recorded pictures, as the next one: tests/ui/test_data_set_page.py

@@ -104,7 +104,7 @@ def taught(label: str, answer: str, most: str, same: int, shown: int) -> str:
     if not shown:
         return f"{begin}, and no other image speaks for that."
     if most == answer:
-        return f"{begin}: {of_all(same, shown, 'image')} that taught it most are labelled so."
+        return f"{begin}: {of_all(same, shown, 'image')} that taught it most are labelled “{answer}”."
     return f"{begin}: most of those that taught it are labelled “{most}”, {of_all(same, shown, 'image')} “{answer}”."
 
 

@@ -97,6 +97,18 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     return f"{who} {share}; the paired test {test}."
 
 
+def absent(untested: Sequence[str], features: Sequence[str]) -> str:
+    """Of chosen models that have no part in an evaluation, for want of a test or of classes: what one can do."""
+    said = []
+    if untested:
+        it, was = ("it", "it was") if len(untested) == 1 else ("them", "they were")
+        said += [f"Not here, as {was} not tested on these images: {joined(untested)}. Evaluate {it} above."]
+    if features:
+        it, gives = ("it", "it gives") if len(features) == 1 else ("them", "they give")
+        said += [f"Not here, as {gives} features, not classes: {joined(features)}. Fine-tune {it} (page Train) first."]
+    return " ".join(said)
+
+
 def around(
     loss: Float[np.ndarray, "row column"],
     x: Float[np.ndarray, " column"],

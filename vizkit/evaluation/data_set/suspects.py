@@ -72,7 +72,7 @@ def _labels(found: Recorded, seed: int, told: OutOfSample | None) -> Iterator[Su
     for at, score in wrong_labels(own, both):
         proposal = int(both[at].argmax())
         named, share = found.labels[proposal], both[at, proposal]
-        said = f"Labelled {found.labels[own[at]]}; probes that have not seen it say {named} ({in_percent(share)})."
+        said = f"Labelled {found.labels[own[at]]}, but probes say {named} ({in_percent(share)})."
         yield Suspect(int(told.rows[at]), "label", score, said, proposal=proposal)
 
 

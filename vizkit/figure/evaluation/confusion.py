@@ -50,7 +50,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             x=[columns[column] for _, column in at],
             y=[rows[row] for row, _ in at],
             mode="markers+text" if numbered else "markers",
-            textfont={"color": DARK},
+            textfont={"color": DARK, "size": [12 if counts[cell] < 100 else 9 for cell in map(tuple, at)]},
             text=[f"{counts[row, column]:,}" for row, column in at] if numbered else None,
             marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
             selected={"marker": {"opacity": 0}},

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import streamlit as st
 
+from vizkit.from_json import ReportError
 from vizkit.image import RGB, Picture
 from vizkit.ui.session import models
 from vizkit.ui.session.address import link
@@ -16,12 +17,14 @@ from vizkit.ui.session.uploads import give_texts
 from vizkit.views.subject import Subject, no_model, no_picture
 
 if TYPE_CHECKING:
-    from vizkit.report.document import Entry
+    from vizkit.report.document import Entry, Report
     from vizkit.report.item import Draw, Item, Other
 
-ENTRIES, SAID = "_report", "_report_said"  # SAID: what has become of the last click, until it is shown
+ENTRIES, TITLE = "_report", "_report_title"
+SAID, REFUSED = "_report_said", "_report_refused"  # what has become of the last click, or of a file, until it is shown
+LONGEST_TITLE, LONGEST_COMMENT = 200, 2000  # letters
 
-KEPT = "It is kept in the address of the page Report: save that link before you close or reload the window."
+KEPT = "It is kept as long as this tab is open: before you close it, save the link of the page Report."
 
 PictureOf = Callable[[str], RGB]
 WITHOUT = Picture(no_picture(), "", "")  # of what depends on the model alone
@@ -95,6 +98,31 @@ def _again(item: "Item", of: "Item | Other", picture: Picture, named: PictureOf 
 def entries() -> "dict[int, Entry]":
     """The pictures by the order in which they were added; the dictionary's own order is that of the report."""
     return st.session_state.setdefault(ENTRIES, {})
+
+
+def shown() -> "Report":
+    from vizkit.report.document import Report
+
+    return Report(st.session_state.setdefault(TITLE, "Report"), tuple(entries().values()))
+
+
+def take(data: bytes) -> None:
+    """Add the figures of a replay.json that are not here yet. What is wrong with it the page Report says."""
+    from vizkit.report.document import MOST_ITEMS, Entry, opened
+
+    here = entries()
+    try:
+        report = opened(data)
+        new = [entry for entry in report.entries if entry not in here.values()]
+        if len(here) + len(new) > MOST_ITEMS:
+            raise ReportError(f"A report has at most {MOST_ITEMS} figures: remove some first.")
+    except ReportError as error:
+        st.session_state[REFUSED] = str(error)
+        return
+    if not here:
+        st.session_state[TITLE] = st.session_state["report_title"] = report.title[:LONGEST_TITLE]
+    for entry in new:
+        here[max(here, default=0) + 1] = Entry(entry.item, entry.comment[:LONGEST_COMMENT])
 
 
 def counted() -> str:

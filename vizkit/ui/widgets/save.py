@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from vizkit.ui.canvas import Canvas
 from vizkit.ui.session import report
+from vizkit.ui.widgets.report_kept import remember
 from vizkit.views.subject import Subject
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ KINDS = (  # label, suffix, type
     ("Slides, one for each step (ZIP)", "zip", "application/zip"),
 )
 TYPES = {"html": "text/html", "npz": "application/zip", "csv": "text/csv", "png": "image/png"}
-UNSAVED = Canvas("vizkit_unsaved", "", "", Path(__file__).with_name("unsaved.js"))
-"""Loading a page anew begins a new session, without the report."""
 WIDTH = "saved_width_"  # begins the key of the one field that every Save has
 
 
@@ -39,7 +36,6 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
 
     if said := st.session_state.pop(report.SAID, ""):
         st.toast(said, icon=":material/check:")
-        st.html(report.counting())  # the heading is not drawn anew
     with st.popover("Save", icon=":material/download:"):
         item, width_mm = _figure(key, item, choices)
         st.button(
@@ -63,8 +59,8 @@ def save(key: str, item: "Item", inputs: Subject, more: More, choices: Mapping[s
             st.download_button(
                 label, make, f"{stem}_all.{suffix}", TYPES[suffix], key=f"all_{key}_{label}", on_click="ignore"
             )
-    if report.entries():  # behind what is open, which would close if it moved
-        UNSAVED(f"unsaved_{key}", width="content")
+    if said:  # behind what is open, which would close if it moved
+        remember(f"report_kept_{key}")
 
 
 def _figure(key: str, item: "Item", choices: Mapping[str, Sequence[str]]) -> "tuple[Item, int | None]":

@@ -39,7 +39,7 @@ UNREAD = (
 )
 COUNTS = ("300", "1000", "2000", "10000")
 AT_ONCE = 12  # pictures beside one another
-SIDE_PX = 112  # of one
+SIDE_PX, GAP_PX = 112, 6  # of one, and between two
 SHEET = 12, 2  # columns and rows, which are drawn in a second
 Progress = Callable[[int, int], None]
 
@@ -121,8 +121,8 @@ class OfData(View):
         if self.data == PLANTED:
             train = sum(found.splits == "train")
             yield Line(
-                f"{found.model} was trained on {train:,} of these images, faults included. Your own models are asked "
-                "of other images: choose them under “Images of”."
+                f"{found.model} was trained on {train:,} of these images, faults included. To ask a model of your "
+                "own, choose other images under “Images of”."
             )
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
@@ -228,7 +228,14 @@ def pair(of: Subject, found: Recorded, row: int) -> RGB:
     zoom = max(1, -(-SIDE_PX // max(rgb.shape[:2])))
     rgb = rgb.repeat(zoom, 0).repeat(zoom, 1)
     heat = found.maps[row]
-    return np.concatenate([rgb, looked(rgb, heat)], 1) if np.isfinite(heat).all() else rgb
+    return beside([rgb, looked(rgb, heat)]) if np.isfinite(heat).all() else rgb
+
+
+def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
+    """Next to one another, with a little room between."""
+    first, *rest = pictures
+    room = ((0, 0), (GAP_PX, 0), (0, 0))
+    return np.concatenate([first, *(np.pad(each, room, constant_values=128) for each in rest)], 1)
 
 
 def looked(rgb: RGB, heat: np.ndarray, scale: Scale = SHARES) -> RGB:

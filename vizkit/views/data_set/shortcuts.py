@@ -15,13 +15,12 @@ from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.controls import number
-from vizkit.views.data_set.recorded import OfData, Progress, Step, answer_of, class_of, grid, looked
+from vizkit.views.data_set.recorded import OfData, Progress, Step, answer_of, beside, class_of, grid, looked
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 TRIED, EXAMPLES, ZOOM = 3, 6, 5
-GAP_PX = 6
 STEP = ("shortcuts",)
 
 
@@ -89,7 +88,8 @@ class Shortcuts(OfData):
         words = mean_images(len(cluster.rows), len(cluster.rows) < cluster.of_label, where)
         both = Picture(beside(three), f"{label}: three mean images", words)
         yield side_by_side(both, self.numbers(tried, hidden is None and not self.run(of)), widths=(3, 2))
-        yield Heading(f"Of “{label}”: {len(cluster.rows)} of {cluster.of_label} images")
+        shown = min(EXAMPLES, len(cluster.rows))
+        yield Heading(f"{shown} of the {len(cluster.rows)} images of “{label}”")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")
         if tried is not None:
             covered = zip(tried.rows.tolist(), tried.answers.tolist(), tried.pictures[:EXAMPLES], strict=False)
@@ -136,13 +136,7 @@ class Shortcuts(OfData):
                 for value, low, high in (ends(each),)
             ),
             "Right answers with the place and without it",
-            f"{len(tried.rows)} images.",
         )
-
-
-def beside(pictures: Sequence[np.ndarray]) -> np.ndarray:
-    """Next to one another, with a little room between."""
-    return np.concatenate([np.pad(each, ((0, 0), (0, GAP_PX), (0, 0)), constant_values=128) for each in pictures], 1)
 
 
 def mean(found: Recorded, rows: np.ndarray, heat: np.ndarray, scale: Scale) -> np.ndarray:

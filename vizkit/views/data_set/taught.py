@@ -83,7 +83,7 @@ class Taught(OfData):
             if len(rows)
             for block in (Heading(title), *grid(of, found, rows, alt))
         ]
-        yield side_by_side(asked, both, widths=(1, 3))
+        yield side_by_side(asked, both, widths=(1, 4))
         if found.faults[row].marked:
             yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))
         train = int((found.splits == "train").sum())

@@ -74,7 +74,6 @@ HELPS = {
     "images; exact binomial where all answers are right, or all are wrong.",
     "Loss, nats": "Mean cross-entropy. Less is better.",
     "ECE": "Expected calibration error. Less is better.",
-    "Images/s": "Reading, preparing and inference together.",
 }
 
 
@@ -88,10 +87,8 @@ def row_of(row: Any) -> dict[str, str | float | None]:
         "Top-5, %": None if measured.top5 is None else round(100 * measured.top5, 2),
         "Loss, nats": round(measured.loss, 3),
         "ECE": round(measured.ece, 3),
-        "Images/s": round(row.images_per_s),
         "Parameters, M": round(row.parameters / 1e6, 2),
         "Input": f"{row.size_hw[0]} × {row.size_hw[1]}",
-        "Device": row.device,
     }
 
 
@@ -102,8 +99,8 @@ def smaller(found: Outcome) -> str:
     if not few:
         return ""
     return (
-        f"Drawn {drawn} × {drawn} pixels large for all, and made smaller for {joined(few)}: the test of that training, "
-        "whose accuracy other pages name, drew them as small as they are seen."
+        f"The images are drawn {drawn} × {drawn} pixels large and made smaller for {joined(few)}; in its own test, "
+        "whose accuracy other pages name, they were drawn small."
     )
 
 
@@ -126,7 +123,7 @@ def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[
         title,
         picks,
         (Matrix(WordMatrix(cells.astype(float), named, answered, title=title, counts=True), title),),
-        hint="Click a cell to see its images alone." if picks else "",
+        hint="Click a cell to see only its images." if picks else "",
     )
     yield Said(first_said(most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS))))
     yield Line(

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from vizkit.analysis.remarks.evaluation import absent
 from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation import browsing, tables
@@ -147,7 +148,7 @@ class Results(View):
         r"p = P\bigl(|X - \tfrac{d}{2}| \ge |n_A - \tfrac{d}{2}|\bigr),\ X \sim \mathrm{Bin}(d, \tfrac12),\ "
         r"d = n_A + n_B",
         "how the models do on images of another kind, nor how much a model would differ if it were trained again "
-        "with another seed. Images a second is reading, preparing and inference together, on the machine that did it.",
+        "with another seed.",
         "Guo et al. 2017 (ECE); Efron & Tibshirani 1993 (bootstrap); McNemar 1947, exact; Holm 1979",
     )
 
@@ -174,10 +175,11 @@ class Results(View):
         if runs:
             yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
         tested = {row.source for row in found.models}
-        others = [bundled.title(name) for name in of.chosen if name not in tested and not name.startswith("run:")]
+        others = [name for name in of.chosen if name not in tested and not name.startswith("run:")]
         if others:
-            each = "it was" if len(others) == 1 else "they were"
-            yield Line(f"Not here, as {each} not tested on these images: {joined(others)}.")
+            features = [name for name in others if bundled.without_classes(name)]
+            untested = [name for name in others if name not in features]
+            yield Line(absent([*map(bundled.title, untested)], [*map(bundled.title, features)]))
         yield side_by_side(
             (*accuracies(found), *matrix(found, model, ("label", "answer")), calibration_of(found, model)),
             self.pictures(of, found, model),
@@ -235,6 +237,8 @@ class Results(View):
         if not len(images):
             yield Line("No image passes; choose other answers.")
             return
+        if len(images) > AT_ONCE:
+            yield Line(f"{at_once.start + 1:,} to {at_once.stop:,}; the others: More, Page of images.")
         yield from self.shown(of, found, model, images[at_once].tolist())
 
     def shown(self, of: Subject, found: Outcome, model: int, images: Sequence[int]) -> Iterator[Block]:

@@ -1,6 +1,7 @@
 """The contents of the report, whose lines are dragged to where they belong; under each picture are buttons that do the
 same from a keyboard."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from vizkit.report.document import Entry
@@ -13,8 +14,8 @@ HERE = Path(__file__).parent
 CONTENTS = Canvas("vizkit_contents", "<ol aria-label='Contents'></ol>", HERE / "contents.css", HERE / "contents.js")
 
 
-def show(kept: dict[int, Entry]) -> None:
-    """Of two or more pictures."""
+def show(kept: dict[int, Entry], titles: Mapping[int, str]) -> None:
+    """Of two or more pictures. `titles`: of those that can be made."""
     if len(kept) < 2:
         return
 
@@ -22,7 +23,11 @@ def show(kept: dict[int, Entry]) -> None:
         at, to = places
         session_report.move([*kept][at], to - at)
 
-    items = [entry.item for entry in kept.values()]
-    lines = [" · ".join(filter(None, (entry_of(each.shows).title, each.model, each.image))) for each in items]
+    items = {number: entry.item for number, entry in kept.items()}
+    named = [
+        (titles.get(at) or entry_of(each.shows).title, each.model, *(other.model for other in each.others), each.image)
+        for at, each in items.items()
+    ]
+    lines = [" · ".join(filter(None, parts)) for parts in named]
     place = below(len(kept))
     CONTENTS("report_contents", {"lines": lines}, move=(tuple_of(place, place), moved))

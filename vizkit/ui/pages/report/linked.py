@@ -11,25 +11,18 @@ from contextlib import suppress
 import streamlit as st
 
 from vizkit.decoding import MAX_BYTES
-from vizkit.from_json import ReportError
-from vizkit.report.document import MOST_BYTES, MOST_ITEMS, Entry, Report, opened
+from vizkit.report.document import MOST_BYTES
 from vizkit.settings import settings
 from vizkit.ui.plain import plain
 from vizkit.ui.session import report as session_report
 from vizkit.ui.session.address import drop, put
+from vizkit.ui.session.report import REFUSED, shown, take
 from vizkit.ui.session.uploads import UploadError, arrived, root, store, uploader, used
 from vizkit.ui.sidebar.inputs import AWAY, TYPES, samples
-from vizkit.ui.widgets.save import UNSAVED
 
-PARAMETER, TITLE = "report", "_report_title"
-LINKED, REFUSED = "_report_linked", "_report_refused"  # (the digest of a link, the report as it was then); a sentence
+PARAMETER, LINKED = "report", "_report_linked"  # (the digest of a link, the report as it was then)
 MOST_KEPT = 1000  # reports of all visitors
-LONGEST_TITLE, LONGEST_COMMENT = 200, 2000  # letters
 WHOLE, LONGEST_LINK = "~", 6000  # what a report in a link begins with; letters, which every server and browser takes
-
-
-def shown() -> Report:
-    return Report(st.session_state.setdefault(TITLE, "Report"), tuple(session_report.entries().values()))
 
 
 def follow() -> None:
@@ -80,10 +73,15 @@ def offer() -> None:
             if settings().keep_pictures:
                 st.button("Keep for a link", icon=":material/link:", on_click=keep)
             st.caption(_handed_on())
-        if PARAMETER not in st.query_params:
-            UNSAVED("unsaved", width="content")
-    words = "A replay.json, as the folder of a report has one, and images of one's own that it shows. They are added."
-    uploader("Open a report", ["json", *TYPES], "report_files", words, most_mib=MAX_BYTES >> 20, on_change=receive)
+    words = "A replay.json, as the folder of a report has one, and images. They are added."
+    uploader(
+        "Open a report, with the images of your own that it shows",
+        ["json", *TYPES],
+        "report_files",
+        words,
+        most_mib=MAX_BYTES >> 20,
+        on_change=receive,
+    )
 
 
 def _handed_on() -> str:
@@ -107,23 +105,6 @@ def receive() -> None:
             take(file.getvalue())
         else:
             st.session_state.setdefault(AWAY, {})[file.file_id] = file
-
-
-def take(data: bytes) -> None:
-    """Add the pictures of a replay.json that are not here yet. What is wrong with it is said on the page."""
-    here = session_report.entries()
-    try:
-        report = opened(data)
-        new = [entry for entry in report.entries if entry not in here.values()]
-        if len(here) + len(new) > MOST_ITEMS:
-            raise ReportError(f"A report has at most {MOST_ITEMS} figures: remove some first.")
-    except ReportError as error:
-        st.session_state[REFUSED] = str(error)
-        return
-    if not here:
-        st.session_state[TITLE] = st.session_state["report_title"] = report.title[:LONGEST_TITLE]
-    for entry in new:
-        here[max(here, default=0) + 1] = Entry(entry.item, entry.comment[:LONGEST_COMMENT])
 
 
 # ---- kept on the server, where its owner allows it -------------------------------------------------------------------

@@ -11,17 +11,19 @@ from vizkit.models import ModelError
 from vizkit.report.document import Entry, Report, article, html, paged, zipped
 from vizkit.report.example import EXAMPLE
 from vizkit.report.item import Item
+from vizkit.report.making import titled
 from vizkit.report.replay import changed
 from vizkit.report.slides import pptx
 from vizkit.traces import NotApplicable, TraceError
 from vizkit.ui.pages.report import contents, linked
-from vizkit.ui.pages.report.linked import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.plain import plain
 from vizkit.ui.session import linked_picture
 from vizkit.ui.session import report as session_report
 from vizkit.ui.session.remembered import remembered
+from vizkit.ui.session.report import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
+from vizkit.ui.widgets.report_kept import remember
 from vizkit.views.subject import Subject
 from vizkit.writing import name_of_file
 
@@ -41,6 +43,7 @@ def view(page: Page) -> None:
     for name, sentence in pictures.read_uploads()[1]:
         st.error(f"**{plain(name[:80])}** {plain(sentence)}", icon=":material/broken_image:")
     linked.mirror()
+    remember("report_kept_here")
     if kept := session_report.entries():
         _pictures(kept)
     else:
@@ -51,7 +54,10 @@ def view(page: Page) -> None:
 
 def _example() -> None:
     st.button(
-        "Begin with this one", icon=":material/edit_note:", on_click=linked.take, args=[EXAMPLE.to_json().encode()]
+        "Begin with this one",
+        icon=":material/edit_note:",
+        on_click=session_report.take,
+        args=[EXAMPLE.to_json().encode()],
     )
     for entry in EXAMPLE.entries:
         with st.container(border=True):
@@ -61,12 +67,14 @@ def _example() -> None:
 
 def _pictures(kept: dict[int, Entry]) -> None:
     top = st.container(horizontal=True, vertical_alignment="bottom")
-    contents.show(kept)
+    order = st.container()
     ready: dict[int, Subject] = {}
     first, last = next(iter(kept)), next(reversed(kept))
     for number, entry in kept.items():
         with st.container(border=True):
             _entry(number, entry, (number == first, number == last), ready)
+    with order:
+        contents.show(kept, {number: titled(kept[number].item, inputs) for number, inputs in ready.items()})
     with top:
         _downloads([kept[number] for number in ready], list(ready.values()))
 
@@ -166,7 +174,7 @@ def _page(item: Item, _inputs: Subject) -> str:
 
 
 def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
-    st.session_state.setdefault("report_title", linked.shown().title)  # a widget forgets when its page is left
+    st.session_state.setdefault("report_title", session_report.shown().title)  # a widget forgets when its page is left
     title = st.text_input("Title", max_chars=LONGEST_TITLE, width=420, key="report_title", on_change=_titled)
     report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"
 
