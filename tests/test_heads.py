@@ -177,14 +177,14 @@ def test_an_embedding_is_scored_along_its_own_direction():
 def test_a_likeness_is_the_cosine_and_its_gradient_that_of_the_length_along():
     own = torch.tensor([3.0, 4.0])
     outputs = torch.tensor([[3.0, 4.0], [6.0, 8.0], [4.0, -3.0], [0.0, 5.0], [0.0, 0.0]])
-    parts = parts_along(outputs, own)
+    parts = parts_along(outputs, own[None])
     torch.testing.assert_close(parts, torch.tensor([[5.0, 0.0], [10.0, 0.0], [0.0, 5.0], [4.0, 3.0], [0.0, 0.0]]))
     torch.testing.assert_close(LIKENESS.values(parts)[:, 0], torch.tensor([1.0, 1.0, 0.0, 0.8, 0.0]))
     at = own.clone().requires_grad_()
-    (gradient,) = torch.autograd.grad(parts_along(at, own)[LIKENESS.target(parts[0])], at)
+    (gradient,) = torch.autograd.grad(parts_along(at, own[None])[LIKENESS.target(parts[0])], at)
     torch.testing.assert_close(gradient, torch.tensor([0.6, 0.8]))
     assert LIKENESS.lines(parts[3], str) == [("0", "0.800")]
-    assert not torch.isnan(parts_along(own, torch.zeros(2))).any()
+    assert not torch.isnan(parts_along(own, torch.zeros(1, 2))).any()
 
 
 def test_a_model_without_classes_answers_by_likeness_where_it_is_known_to_what():
@@ -200,6 +200,16 @@ def test_a_model_without_classes_answers_by_likeness_where_it_is_known_to_what()
         with_head(loaded, "likeness")
 
 
+def test_beside_other_images_a_model_without_classes_answers_with_the_nearest_too():
+    own, cat, cup = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 2.0]])
+    answering = likened(vizkit.wrap(Several(7), size_hw=SIZE_HW, head="embedding"), own, {"cat": cat, "cup": cup})
+    parts = answering.logits_of(torch.tensor([[0.6, 0.8], [0.6, -0.8]]), 2)
+    torch.testing.assert_close(LIKENESS.values(parts)[:, :3], torch.tensor([[0.6, 0.96, 0.8], [0.6, 0.0, -0.8]]))
+    assert LIKENESS.lines(parts[0], answering.label, 2) == [(LIKENESS_IN_WORDS, "0.600"), ("cat", "0.960")]
+    assert LIKENESS.target(parts[0]) == 0, "what is explained stays the image itself"
+    assert answering.outputs == 1
+
+
 def test_an_embedding_that_a_blur_leaves_alike_is_undecided():
     pixels = torch.ones(1, 3, 4, 8)
     pixels[..., 0] = 5.0
@@ -208,7 +218,7 @@ def test_an_embedding_that_a_blur_leaves_alike_is_undecided():
         def embedding(x):
             return torch.stack([torch.ones(len(x)), changes * x.flatten(1).std(1)], 1)
 
-        return Subject(lambda x: parts_along(embedding(x), embedding(pixels)[0]), pixels, 0, head=LIKENESS)
+        return Subject(lambda x: parts_along(embedding(x), embedding(pixels)), pixels, 0, head=LIKENESS)
 
     assert "hardly changes when the whole image has one colour" in undecided(subject(0.01), "mean")
     assert undecided(subject(2.0), "mean") == ""

@@ -186,14 +186,14 @@ LIKENESS = Head(
     output="length",
     gives="features, not classes",
     unjudged="there is no answer that could be right",
-    values=lambda parts: parts / parts.norm(dim=-1, keepdim=True).clamp(min=TINY),
-    listed=lambda parts, count: [0],
+    values=lambda parts: parts / parts[..., [0, -1]].norm(dim=-1, keepdim=True).clamp(min=TINY),
+    listed=lambda parts, count: [0, *(1 + other for other in _likeliest(parts[1:-1], count - 1))],
     answers=lambda parts: (0,),
     target=lambda parts: 0,
     quantity="likeness",
     bounded=True,
 )
-"""What a model without classes answers where it is known of which image (`Loaded.likened`): the cosine of an
-embedding with that image's own. Its "logits" are `parts_along`, of which the first is explained."""
+"""What a model without classes answers where it is known of which image (`loaded.likened`): the cosine of an
+embedding with that image's own, which is explained, and with those of other images. Its "logits" are `parts_along`."""
 
 HEADS = {head.name: head for head in (SOFTMAX, SIGMOID, REGRESSION, EMBEDDING)}

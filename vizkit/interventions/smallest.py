@@ -101,15 +101,16 @@ def _answers(
     def of_batch(there: Tensor) -> Tensor:
         with torch.no_grad():
             logits = run(there)
-        values = head.values(logits)[:, target]
+        every = head.values(logits)
+        values = every[:, target]
         if not head.probable:
-            return torch.stack([values - half, values], 1).cpu()
+            return torch.cat([torch.stack([values - half, values], 1), every[:, 1:-1]], 1).cpu()
         others = logits.clone()
         others[:, target] = float("-inf")
         rival = others.amax(1) if head.exclusive and logits.shape[1] > 1 else 0.0
         return torch.stack([logits[:, target] - rival, values], 1).cpu()
 
-    def answers(there: Bool[Tensor, "case part"]) -> Float[Tensor, "case two"]:
+    def answers(there: Bool[Tensor, "case part"]) -> Float[Tensor, "case value"]:
         parts = []
         for start in range(0, len(there), size):
             parts.append(of_batch(there[start : start + size]))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -41,6 +42,7 @@ class Subject:
     """
 
     source = ""  # the name by which a session opens the model
+    among = False  # whether a model without classes is asked for photographs too
 
     def __init__(
         self,
@@ -95,7 +97,24 @@ class Subject:
         from vizkit.models.sources.loaded import EMBEDDING, likened
 
         loaded = self.opened
-        return likened(loaded, self.embedding) if loaded is not None and loaded.head is EMBEDDING else loaded
+        if loaded is None or loaded.head is not EMBEDDING:
+            return loaded
+        return likened(loaded, self.embedding, self.kept("photographs", self._photographs) if self.among else {})
+
+    def _photographs(self) -> "dict[str, Tensor]":
+        from vizkit.datasets import photographs
+
+        return {name: self.pictured(name).embedding for name in photographs.NAMES if name != self.image}
+
+    def among_photographs(self) -> "Subject":
+        """The same; where its model has no classes, that also says how like the image is to each photograph that comes
+        with vizkit."""
+        if not self.has_model or self.opened.classifies:
+            return self
+        same = copy(self)
+        same.among, same._made, same._traces = True, {}, {}
+        same.__dict__.pop("seen", None)
+        return same
 
     @property
     def embedding(self) -> "Tensor":

@@ -137,6 +137,25 @@ def test_one_part_that_is_or_is_not_enough() -> None:
     assert less == "1 of 4 patches (25 %) is not enough yet: gull is at 20 %."
 
 
+def test_of_an_image_among_others_the_nearest_is_named() -> None:
+    names = ("likeness to itself", "cat", "cup")
+
+    def changed(after: list[float]) -> str:
+        return of_answers(names, [1.0, 0.5, 0.4], after, "a head off", LIKENESS) or ""
+
+    falls = "With a head off, the likeness to itself goes from 1.000 to"
+    assert changed([0.9, 0.6, 0.4]) == f"{falls} 0.900; the nearest other image stays cat, 0.500 before and 0.600 now."
+    assert changed([0.9, 0.3, 0.4]) == (
+        f"{falls} 0.900; the nearest other image was cat and is cup, 0.500 before and 0.400 now."
+    )
+    assert changed([0.2, 0.3, 0.4]) == f"{falls} 0.200, and it is nearer to cup, 0.400."
+    search = Search("keep", (3,), (0.1, 0.6), True, 40, 99, ((0.7, 0.2), (0.65, 0.3)))
+    assert of_smallest(search, "patches", names[0], LIKENESS, names[1:]) == (
+        "1 of 40 patches (2 %) alone keeps half of what all patches together give: the likeness to itself goes from "
+        "0.100 to 0.600, and it is nearer to cat, 0.650."
+    )
+
+
 def test_one_model_surely_loses_more() -> None:
     said = of_deciding({"ViT": (0.5, 0.5), "CNN": (2.0, 0.5)})
     assert said == "CNN surely loses more by the deciding parts: 2.00 ± 0.50 logits more; not ViT."

@@ -9,6 +9,7 @@ from tests.views.contract import counted, everything, model, subject
 from vizkit.analysis.attention.head_atlas import HeadAtlas
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.datasets import photographs, samples
+from vizkit.views import meant
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare.similarity import LayerSimilarity
 from vizkit.views.intervene import heads as heads_view
@@ -18,6 +19,7 @@ from vizkit.views.intervene.lenses import CARRIED, Lenses
 from vizkit.views.intervene.patching import Patching, head_map
 from vizkit.views.intervene.smallest import Smallest
 from vizkit.views.intervene.steer import FACTORS, Steer, classes, depth, usual_block
+from vizkit.views.intervene.switches import Switches
 from vizkit.views.relevance.deciding import DecidingParts
 from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
@@ -142,7 +144,7 @@ def test_the_factor_runs_no_model():
 
 def test_what_knows_photographs_is_steered_towards_another_one():
     loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
-    of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    of = Subject(lambda: loaded, samples.picture("cat"), image="cat").among_photographs()
     others = [name for name in photographs.NAMES if name != "cat"]
     assert classes([of]) == ["rocket", *(name for name in others if name != "rocket")], "the least alike first"
     assert Steer().name(of) == "rocket"
@@ -158,6 +160,25 @@ def test_what_knows_photographs_is_steered_towards_another_one():
     own, flower = of.embedding, of.pictured("flower").embedding
     place = ["cat", *others].index("flower")
     assert as_it_is[place] == pytest.approx(float(torch.cosine_similarity(own, flower, dim=0)), abs=1e-4)
+
+
+def test_every_view_of_an_image_asks_a_model_without_classes_for_photographs():
+    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    others = [name for name in photographs.NAMES if name != "cat"]
+    for view in (Switches(), Smallest(), Patching(), Steer(), Lenses()):
+        assert list(meant(view, of).loaded.labels[1:]) == others, type(view).__name__
+    assert of.loaded.labels[1:] == (), "nobody else pays for them"
+    nearest = meant(Switches(), of)
+    (_, (other, value)) = nearest.loaded.head.top(nearest.seen.logits, 2)
+    start = f"is 1.000, to the nearest other image, {nearest.loaded.label(other)}, {value:.3f}."
+    assert start in said(shown(Switches(), nearest))
+    lines = [trace.name.strip() for trace in chart(shown(Lenses(), nearest), "after every layer").data if trace.name]
+    assert sorted({*lines} & {*others}) == sorted({*lines} - {"attention", "MLP", "the rest", "sum so far", lines[0]})
+    corrupted = [block for block in shown(Patching(), nearest) if isinstance(block, Picture)]
+    assert any("; nearest other image: " in each.alt for each in corrupted)
+    classified = subject("digits_vit")
+    assert meant(Switches(), classified) is classified
 
 
 # ---- the answer as a sum, and read off every layer -------------------------------------------------------------------

@@ -14,15 +14,16 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 Goal = Literal["keep", "flip"]
-Answers = Callable[[Bool[Tensor, "case part"]], Float[Tensor, "case two"]]
+Answers = Callable[[Bool[Tensor, "case part"]], Float[Tensor, "case value"]]
 """Which parts are there, in many cases → of each case how far the answer's logit lies above the next (below 0: it is no
-longer the answer), and its probability."""
+longer the answer), its probability, and what else is to be kept of it."""
 
 
 @dataclass(frozen=True)
 class Search:
     """`order`: the parts as they were taken. `probability`: the answer's with none of them, with the first, with
-    the first two …, one more than `order`. `reached`: whether the goal was; `passes`: cases that the model answered."""
+    the first two …, one more than `order`; `others`: what else was kept of each. `reached`: whether the goal was;
+    `passes`: cases that the model answered."""
 
     goal: Goal
     order: tuple[int, ...]
@@ -30,6 +31,7 @@ class Search:
     reached: bool
     parts: int
     passes: int
+    others: tuple[tuple[float, ...], ...] = ()
 
 
 def search(
@@ -44,12 +46,12 @@ def search(
     `most`: parts at the most. `tell` hears what there is after every part and may raise to stop.
     """
     there = torch.full((parts,), goal == "flip")
-    margin, probability = (float(value) for value in answers(there[None])[0])
-    order, curve, passes = list[int](), [probability], 1
+    margin, probability, *rest = answers(there[None])[0].tolist()
+    order, curve, others, passes = list[int](), [probability], [tuple(rest)], 1
     sign = 1 if goal == "keep" else -1
 
     def so_far() -> Search:
-        return Search(goal, tuple(order), tuple(curve), sign * margin > 0, parts, passes)
+        return Search(goal, tuple(order), tuple(curve), sign * margin > 0, parts, passes, tuple(others))
 
     while sign * margin <= 0 and len(order) < (parts if most is None else min(most, parts)):
         left = [part for part in range(parts) if part not in order]
@@ -60,7 +62,8 @@ def search(
         best = int((sign * values[:, 0]).argmax())
         there = cases[best]
         order.append(left[best])
-        margin, probability = (float(value) for value in values[best])
+        margin, probability, *rest = values[best].tolist()
         curve.append(probability)
+        others.append(tuple(rest))
         tell(so_far())
     return so_far()

@@ -11,7 +11,7 @@ from vizkit.analysis.attention.head_importance import matters_most, not_chance
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import begun, joined, percent, value_of
-from vizkit.heads import ITSELF_IN_WORDS, SOFTMAX, Head
+from vizkit.heads import ITSELF_IN_WORDS, LIKENESS, SOFTMAX, Head
 
 LITTLE = 0.02
 HARM = 0.05  # of what a corruption took
@@ -29,7 +29,7 @@ def of_answers(
     first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
     with_, fell = f"With {changes}", f"from {text(before[first])} to {text(after[first])}"
     if not head.probable:
-        return f"{with_}, the {names[first]} goes {fell}."
+        return f"{with_}, the {names[first]} goes {fell}{_nearest(names, before, after) if head is LIKENESS else ''}."
     if first != now:
         return (
             f"{with_}, the answer is {names[now]} ({text(after[now])}) and no longer {names[first]}, which goes {fell}."
@@ -39,13 +39,25 @@ def of_answers(
     return f"{with_}, the answer stays {names[first]}, {fell}."
 
 
+def _nearest(names: Sequence[str], before: Sequence[float], after: Sequence[float]) -> str:
+    """Which of the other images, all but the first, is nearest before and after; "" without any."""
+    if len(names) < 2:
+        return ""
+    was, now = (max(range(1, len(names)), key=each.__getitem__) for each in (before, after))
+    if after[now] > after[0]:
+        return f", and it is nearer to {names[now]}, {LIKENESS.text(after[now])}"
+    likeness = f"{LIKENESS.text(before[was])} before and {LIKENESS.text(after[now])} now"
+    return f"; the nearest other image {'stays' if was == now else f'was {names[was]} and is'} {names[now]}, {likeness}"
+
+
 def of_overlap(title: str, shared: float) -> str:
     """`title`: of the map, "Where the class token looks in layer 1"; `shared`: its overlap with that before, 0 to 1."""
     return f"{title} overlaps by {percent(shared)} with where it looked before."
 
 
-def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX) -> str:
-    """How many parts, called `what`, the answer `name` needs, or falls without."""
+def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX, others: Sequence[str] = ()) -> str:
+    """How many parts, called `what`, the answer `name` needs, or falls without. `others`: images to which the likeness
+    is known too."""
     text = value_of(head)
     count, (first, last) = len(result.order), (text(result.probability[at]) for at in (0, -1))
     alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
@@ -53,7 +65,9 @@ def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX) -> s
         return f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {last}."
     if not head.probable:
         kept = f"{alone} alone keep{'s' if count == 1 else ''}" if result.goal == "keep" else f"Without {alone} is lost"
-        return f"{kept} half of what all {what} together give: the {name} goes from {first} to {last}."
+        words = f"{kept} half of what all {what} together give: the {name} goes from {first} to {last}"
+        ends = ((result.probability[at], *result.others[at]) for at in (0, -1)) if others else ()
+        return f"{words}{_nearest((name, *others), *ends) if others else ''}."
     if not count:
         return f"No {what} are needed: {name} is the answer without any, at {first}."
     if result.goal == "keep":
@@ -210,10 +224,10 @@ def of_patching(
         return f"row {row}, column {column} after block {layer}"
 
     best, worst, text = float(regions.max()), float(regions.min()), value_of(head)
-    its = f"its {head.number}" if head.probable else "it"
+    the, its = ("", f"its {head.number}") if head.probable else ("the ", "it")
     words = (
-        f"The corruption takes {name} from {text(before)} to {text(after)}; of single regions, {place(best)} restores "
-        f"the largest share of {its} ({percent(best)})"
+        f"The corruption takes {the}{name} from {text(before)} to {text(after)}; of single regions, {place(best)} "
+        f"restores the largest share of {its} ({percent(best)})"
     )
     words += f", and {place(worst)} takes the most away ({percent(worst)})" if worst <= -HARM else ""
     for at, token in enumerate(names):

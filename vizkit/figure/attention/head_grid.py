@@ -71,5 +71,6 @@ def head_grid(
     )
     if chosen is not None:
         framed(figure, *chosen, colour=OTHERS)
-    figure.update_xaxes(tickvals=[*range(heads)], ticktext=[str(n + 1) for n in range(heads)])
+    numbers = [str(n + 1) for n in range(heads)]
+    figure.update_xaxes(tickvals=[*range(heads)], ticktext=numbers, automargin=True, title_standoff=52)
     return figure.update_yaxes(tickvals=[*range(layers)], ticktext=[str(n + 1) for n in range(layers)])

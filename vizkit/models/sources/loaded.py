@@ -60,7 +60,7 @@ class Loaded:
     its outputs are, guessed from their number where it is left out; `outputs`: how many they are, 0 for a model without
     a head, None where nobody knows; `probabilities`: whether the model itself has made probabilities of its logits.
     `text_tower`: the folder with the text tower of a model that takes its classes as words, see `zero_shot`. `own`: of
-    a model without classes the embedding of one picture, to which those of others are likened, see `likened`. `then`:
+    a model without classes the embeddings of pictures, to which those of others are likened, see `likened`. `then`:
     of a run whose weights are those of a step, which step, and which weights. `run`: the folder that it was opened
     from, and `step`, where these are the weights of then.
     """
@@ -79,7 +79,7 @@ class Loaded:
     outputs: int | None = None
     probabilities: bool = False
     text_tower: Path | None = None
-    own: Float[Tensor, " feature"] | None = None
+    own: Float[Tensor, "picture feature"] | None = None
     then: str = ""
     run: Path | None = None
     step: int | None = None
@@ -197,20 +197,27 @@ def model_of(given: object) -> Loaded:
     raise ModelError("A model has to be what vizkit.load or vizkit.wrap gives.")
 
 
-def likened(loaded: Loaded, own: Float[Tensor, " feature"]) -> Loaded:
+def likened(
+    loaded: Loaded, own: Float[Tensor, " feature"], others: Mapping[str, Tensor] = MappingProxyType({})
+) -> Loaded:
     """The same model without classes, with an answer: how like `own`, the embedding of one picture, another one is
-    (`heads.LIKENESS`). What is known of the model is known of both."""
+    (`heads.LIKENESS`), and how like it is to those of `others`, by their names. What is known of the model is known of
+    both."""
     same = copy(loaded)  # `replace` would forget it
-    same.head, same.own, same.outputs, same.labels = LIKENESS, own, 1, (LIKENESS_IN_WORDS,)
+    same.head, same.own, same.outputs = LIKENESS, torch.stack([own, *others.values()]), 1
+    same.labels = (LIKENESS_IN_WORDS, *others)
     return same
 
 
-def parts_along(outputs: Float[Tensor, "*image feature"], own: Float[Tensor, " feature"]) -> Float[Tensor, "*image 2"]:
-    """How long an embedding is along the direction of `own`, and across it: their cosine is the first by the length of
-    both. The cosine itself has no gradient at `own`, where it is largest; the length along it has."""
-    direction = own / own.norm().clamp(min=TINY)
-    along = (outputs * direction).sum(-1, keepdim=True)
-    return torch.cat([along, (outputs - along * direction).norm(dim=-1, keepdim=True)], -1)
+def parts_along(
+    outputs: Float[Tensor, "*image feature"], own: Float[Tensor, "picture feature"]
+) -> Float[Tensor, "*image part"]:
+    """How long an embedding is along the direction of each picture, and across that of the first: the cosine with one
+    is its part by the length of the first and the last together. The cosine itself has no gradient at the first, where
+    it is largest; the length along it has."""
+    directions = own / own.norm(dim=-1, keepdim=True).clamp(min=TINY)
+    along = (outputs[..., None, :] * directions).sum(-1)
+    return torch.cat([along, (outputs - along[..., :1] * directions[0]).norm(dim=-1, keepdim=True)], -1)
 
 
 def guessed_head(outputs: int | None, labels: Sequence[str]) -> tuple[Head, bool]:

@@ -85,7 +85,7 @@ class NamedSubject(SharedSubject):
         return self.trace(self.asked)
 
     def _place(self, key: Hashable) -> Hashable:
-        model = self.source, models.weights_of(self.source), self.open().preprocessing
+        model = self.source, models.weights_of(self.source), self.open().preprocessing, self.among
         return (key, *model) if isinstance(key, OfModel) else (key, *model, self.picture.digest)
 
     @property

@@ -126,7 +126,8 @@ class SideBySide(Decision, OfImages):
         elif self.over == THESE:
             maps = {each.name: those(column) for each, column in zip(of, zip(*found, strict=True), strict=True)}
             yield self.grid(of, answers, rows, {name: mean_of(each) for name, each in maps.items()}, len(found))
-            yield Link(f"Average over {MANY}", replace(self, over=MANY))
+            if any(each.loaded.classifies for each in of):  # the others are insects or digits
+                yield Link(f"Average over {MANY}", replace(self, over=MANY))
         else:
             show = partial(self.grid, of, answers, rows, images=OTHERS)
             yield every_model(of, self.key_of_many, self.over_many, lambda means: [show(means)])

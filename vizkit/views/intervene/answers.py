@@ -67,7 +67,10 @@ def beside(of: Subject, at: Place, changes: Changes) -> Blocks:
         return
     yield Heading("The same changes in every model: bars after, ticks before")
     yield Columns(
-        tuple((Heading(each.name), Part(partial(_answers_of, each, of, at, changes))) for each in (of, *of.beside))
+        tuple(
+            (Heading(each.name), Part(partial(_answers_of, each, of, at, changes)))
+            for each in (of, *(each.among_photographs() for each in of.beside))
+        )
     )
 
 

@@ -13,18 +13,28 @@ from vizkit.analysis.attribution.subject import cells_of, on_cells
 from vizkit.figure.scales import Scale, robust
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
+from vizkit.heads import LIKENESS
 from vizkit.image import RGB, seen
 from vizkit.interventions import Changes
 from vizkit.models import family
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.blocks import Blocks, Tile, Tiles
 from vizkit.views.subject import Subject, proven, sentences
+from vizkit.views.view import View
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from vizkit.analysis.attention.attention_map import Query
+    from vizkit.models import Loaded
     from vizkit.traces import Trace
+
+
+class Among(View):
+    """Views that ask a model without classes for photographs too, so that it has more answers than one."""
+
+    def meant(self, of: Subject) -> Subject:
+        return of.among_photographs()
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,12 @@ def refused() -> Iterator[None]:
 def others(of: Sequence[Subject]) -> list[str]:
     """Other images at hand, by their names."""
     return [name for each in of[:1] for name in each.others]
+
+
+def answer_in_words(loaded: "Loaded", logits: "Tensor") -> str:
+    """The first answer; of a model without classes also the nearest other image."""
+    named = [f"{loaded.label(at)}, {loaded.head.text(value)}" for at, value in loaded.head.top(logits, 2)]
+    return "; nearest other image: ".join(named if loaded.head is LIKENESS else named[:1])
 
 
 # ---- maps, before and after ------------------------------------------------------------------------------------------

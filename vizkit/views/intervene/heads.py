@@ -237,9 +237,11 @@ class Heads(View):
             f"the first {images} of {IMAGES}" if images < IMAGES and shipped(of.loaded.name) is None else f"{images}"
         )
         pale = " Pale cells may be chance." if chance else ""
-        strange = "" if set_for(of.loaded) == atlas.data else ", which this model was not trained on"
-        few = Line(f"Mean of {so_far} test images of {atlas.data}{strange}. Click a head for its images.{pale}")
-        yield Said(sentence(atlas, what, kind, values))
+        strange = (
+            "" if set_for(of.loaded) == atlas.data else f" It is measured on {atlas.data}, which it did not learn."
+        )
+        few = Line(f"Mean of {so_far} test images of {atlas.data}. Click a head for its images.{pale}")
+        yield Said(f"{sentence(atlas, what, kind, values)}{strange}")
         yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)
         columns = table(atlas)

@@ -45,7 +45,7 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, layer
-from vizkit.views.intervene.changed import agreeing
+from vizkit.views.intervene.changed import Among, agreeing
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from vizkit.models.probes.lenses.logit_lens import Lens
 
 MOST_NAMED = 6
+NEAREST = 4  # images, this one among them
 CLASS, SHARE = "its class", "the probability"
 FEATURE, LIKE = "its strongest feature", "the likeness"
 OUTPUT, VALUE = "its largest output", "the value"
@@ -85,7 +86,7 @@ def reads(of: Subject) -> bool:
     return True
 
 
-class Lenses(Decision):
+class Lenses(Among, Decision):
     """When the answer appears: the model's head after every layer, and what each layer and head adds to it."""
 
     layer: int | None = layer(
@@ -146,6 +147,7 @@ class Lenses(Decision):
         head, number, compared = of.loaded.head, self.after(of), [target]
         rival = runner_up(head.values(of.seen.logits), target) if against is None and head.exclusive else against
         compared += [] if rival is None else [rival]
+        compared += [label for label, _ in head.top(of.seen.logits, NEAREST)[1:]] if head is LIKENESS else []
         leading = frequent(lens.logits.argmax(-1)[None], MOST_NAMED) if lens is not None and head.exclusive else []
         compared += [label for label, _ in leading if label not in compared]  # whoever is first somewhere has a line
         added = "" if made is None else of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before)

@@ -37,7 +37,7 @@ from vizkit.views.blocks import (
     Tiles,
 )
 from vizkit.views.controls import choice, number, switch
-from vizkit.views.intervene.changed import agreeing, others
+from vizkit.views.intervene.changed import Among, agreeing, answer_in_words, others
 from vizkit.views.relevance.decision import Decision, in_words
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -60,7 +60,7 @@ def depth(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each.loaded)) for each in of), default=1)
 
 
-class Patching(Decision):
+class Patching(Among, Decision):
     """Where the evidence is, and after which block: parts of the clean run are put into a corrupted one."""
 
     how_corrupted: str = choice(
@@ -151,8 +151,7 @@ class Patching(Decision):
         both = (("Clean", of.rgb, made and made.clean), (f"Corrupted: {self.named(of)}", rgb, made and made.corrupted))
         for words, picture, logits in both:
             if logits is not None:
-                (label, value), *_ = loaded.head.top(logits)
-                words = f"{words}: {loaded.label(label)}, {loaded.head.text(value)}"
+                words = f"{words}: {answer_in_words(loaded, logits)}"
             yield Picture(seen(picture, loaded.preprocessing), words, words)
 
     def waiting(self, of: Subject, rgb: RGB) -> Iterator[Block]:

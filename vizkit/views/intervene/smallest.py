@@ -20,8 +20,9 @@ from vizkit.models import EditError
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
+from vizkit.views.intervene.changed import Among
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
+from vizkit.views.view import How
 
 MOST = 60  # parts that are taken at the most
 AT_ONCE = 10_000_000  # parameters; in larger models the search begins when it is asked for
@@ -34,7 +35,7 @@ def kinds(of: Sequence[Subject]) -> list[str]:
     return ["patches", "heads"] if all(each.layers for each in of) else ["patches"]
 
 
-class Smallest(View):
+class Smallest(Among):
     """The fewest patches or heads that keep the answer, or without which it falls."""
 
     parts: str = choice("The fewest", kinds, default="patches", key="smallest_of", runs=True)
@@ -67,6 +68,10 @@ class Smallest(View):
     def name(self, of: Subject) -> str:
         return of.loaded.label(of.loaded.head.target(of.seen.logits))
 
+    def others(self, of: Subject) -> Sequence[str]:
+        """Images to which a model without classes likens this one."""
+        return () if of.loaded.head.probable else of.loaded.labels[1:]
+
     def show(self, of: Subject) -> Blocks:
         if not of.loaded.head.bounded:
             raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no answer to keep or flip.")
@@ -85,18 +90,21 @@ class Smallest(View):
     def drawn(self, of: Subject, result: Search) -> Blocks:
         name, head = self.name(of), of.loaded.head
         steps = np.arange(len(result.probability))
+        likened = zip(self.others(of), np.array(result.others).T, strict=True)
         line = curves(
-            {name: (steps, np.array(result.probability))},
+            {name: (steps, np.array(result.probability))} | {other: (steps, values) for other, values in likened},
             f"{self.parts} taken",
             f"{head.quantity} of the answer" if head.probable else head.quantity,
             mode="lines+markers",
         )
         line.update_xaxes(dtick=max(1, len(result.order) // 8), rangemode="nonnegative")
-        line.update_yaxes(range=[-0.03, 1.03], tickformat=".0%" if head.probable else ".2f")
+        line.update_yaxes(
+            range=[min((0.0, *np.ravel(result.others))) - 0.03, 1.03], tickformat=".0%" if head.probable else ".2f"
+        )
         what = f"probability of {name}" if head.probable else name
         curve = Chart(line, f"{begun(what)} by the number of {self.parts}")
         left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
-        yield Said(of_smallest(result, self.parts, name, head))
+        yield Said(of_smallest(result, self.parts, name, head, self.others(of)))
         yield Answered(of.loaded)
         yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
         if len(result.order) > 1:

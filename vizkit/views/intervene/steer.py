@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import torch
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.remarks.interventions import of_steering
@@ -23,9 +22,9 @@ from vizkit.models.probes.interventions.stream import blocks_of
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Answered, Block, Chart, Columns, Heading, Job, Later, Line, Numbers, Part, Said
 from vizkit.views.controls import choice, layer, number
-from vizkit.views.intervene.changed import asking, attended, compared
+from vizkit.views.intervene.changed import Among, asking, attended, compared
 from vizkit.views.subject import OfModel, Subject
-from vizkit.views.view import How, View
+from vizkit.views.view import How
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -74,7 +73,7 @@ def depth(of: Sequence[Subject]) -> int:
     return max((len(blocks_of(each.loaded)) for each in of), default=1)
 
 
-class Steer(View):
+class Steer(Among):
     """The direction of a class, or of another image, is added to what a block gives, more and more of it."""
 
     towards: str | None = choice(
@@ -120,7 +119,8 @@ class Steer(View):
         names = names_of(of)
         if self.towards in names:
             return self.towards
-        ranked = [of.loaded.label(at) for at, _ in of.loaded.head.top(of.seen.logits, len(of.seen.logits))]
+        head, count = of.loaded.head, len(of.seen.logits)
+        ranked = [of.loaded.label(at) for at, _ in head.top(of.seen.logits, 1 if head is LIKENESS else count)]
         return next((name for name in ranked[1:] if name in names), next(name for name in names if name != ranked[0]))
 
     def after(self, of: Subject) -> int:
@@ -147,18 +147,24 @@ class Steer(View):
         loaded, block, name = of.loaded, self.after(of), self.name(of)
         every: Tensor = of.seen.logits.new_full((len(FACTORS), len(of.seen.logits)), np.nan)
         every[FACTORS.index(0.0)] = of.seen.logits
-        every, likened = every if logits is None else logits, loaded.head is LIKENESS and logits is not None
-        values = every if likened else loaded.head.values(every)[:, : loaded.outputs]
-        labels = likened_to(of) if likened else [loaded.label(at) for at in range(values.shape[1])]
+        every, likened = every if logits is None else logits, loaded.head is LIKENESS
+        values = loaded.head.values(every)[:, : len(loaded.labels) if likened else loaded.outputs]
+        labels = [loaded.label(at) for at in range(values.shape[1])]
+        labels = [of.image or "this image", *labels[1:]] if likened else labels
         if logits is None:
             (label, value), *_ = loaded.head.top(of.seen.logits)
             now = f"{labels[label]}: {loaded.head.text(value)}"
             yield Line(f"As it is, {now}; the other λ are on their way.")
         else:
             yield Said(of_steering(labels, FACTORS, values, name, loaded.head))
-            yield Numbers(lambda: {"factors": np.array(FACTORS), "likeness" if likened else "logits": every.numpy()})
+            yield Numbers(
+                lambda: {
+                    "factors": np.array(FACTORS),
+                    "likeness" if likened else "logits": (values if likened else every).numpy(),
+                }
+            )
         yield Answered(loaded)
-        what = "likenesses" if loaded.head is LIKENESS else "answers"
+        what = "likenesses" if likened else "answers"
         title = f"The {what} when the direction of {name} is added after block {block}"
         chart = Chart(by_factor(of, labels, values, self.factor), f"The {what} against λ, added after block {block}")
         yield Columns(((Heading(title), chart), (Part(partial(self.maps, of, traces)),)), (3, 2))
@@ -191,18 +197,9 @@ def of_class(of: Subject, first: Hashable, name: str, block: int) -> "tuple[Dire
 
 
 def answered(of: Subject, first: Hashable, name: str, block: int, progress: Callable[[int, int], None]) -> "Tensor":
-    """The logits with each of FACTORS; without classes how like the embedding is to those of `likened_to`."""
+    """The logits with each of FACTORS."""
     directions, label = of_class(of, first, name, block)
-    given = pixels_of(of.loaded, of.rgb), block, directions[block, label], FACTORS
-    if of.loaded.head is not LIKENESS:
-        return steered(of.loaded, *given)
-    embeddings = torch.stack([of.embedding, *(of.pictured(other).embedding for other in likened_to(of)[1:])])
-    return torch.cosine_similarity(steered(of.opened, *given)[:, None], embeddings, dim=-1)
-
-
-def likened_to(of: Subject) -> list[str]:
-    """This image first, then the photographs that come with vizkit."""
-    return [of.image or "this image", *(name for name in photographs.NAMES if name != of.image)]
+    return steered(of.loaded, pixels_of(of.loaded, of.rgb), block, directions[block, label], FACTORS)
 
 
 def measured(

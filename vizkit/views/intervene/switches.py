@@ -33,6 +33,7 @@ from vizkit.views.blocks import (
 from vizkit.views.controls import choice, layer, text
 from vizkit.views.intervene.answers import Row, answers, bars, beside
 from vizkit.views.intervene.changed import (
+    Among,
     Place,
     asking,
     attended,
@@ -46,7 +47,7 @@ from vizkit.views.intervene.changed import (
 )
 from vizkit.views.rules import RefusedError, Rule, below, maybe, number, one_of, record, several, whole, words
 from vizkit.views.subject import Subject
-from vizkit.views.view import How, View
+from vizkit.views.view import How
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -73,7 +74,7 @@ def maps(of: Sequence[Subject]) -> list[str]:
     return [*(MAPS if all(place(each).heads for each in of) else (RELEVANCE,))]
 
 
-class Switches(View):
+class Switches(Among):
     """Patches are hidden, erased, exchanged or pasted, heads switched off: the answer and its maps before and after."""
 
     changes: str = text(
@@ -169,10 +170,11 @@ class Switches(View):
         names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
         if not changes:
             answer = f"the answer is {names[0]}" if head.probable else f"the {names[0]} is"
+            nearest = f", to the nearest other image, {names[1]}, {head.text(before[1])}" if of.among else ""
             asks = (
                 f"Which {part} does it need most? {'Switch' if at.heads else 'Erase'} one{' off' if at.heads else ''}"
             )
-            return f"With all {count} {answer} {head.text(before[0])}. {asks}, and see."
+            return f"With all {count} {answer} {head.text(before[0])}{nearest}. {asks}, and see."
         remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
         now, costliest = switched(changes.model, at.heads, at.special), of.find(COSTLIEST)
         if at.heads and (changes.pixels or now.cells):
