@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import numpy as np
 from jaxtyping import UInt8
 
+from vizkit.datasets import photographs, samples
 from vizkit.device import cached_property
 from vizkit.from_json import ReportError
 from vizkit.views import bundled
@@ -41,8 +42,7 @@ class Subject:
     cursor stands, in fractions (x, y) of the image.
     """
 
-    source = ""  # the name by which a session opens the model
-    among = False  # whether a model without classes is asked for photographs too
+    source, among = "", False  # the name by which a session opens the model; whether it was `among_photographs`
 
     def __init__(
         self,
@@ -97,18 +97,12 @@ class Subject:
         from vizkit.models.sources.loaded import EMBEDDING, likened
 
         loaded = self.opened
-        if loaded is None or loaded.head is not EMBEDDING:
-            return loaded
-        return likened(loaded, self.embedding, self.kept("photographs", self._photographs) if self.among else {})
-
-    def _photographs(self) -> "dict[str, Tensor]":
-        from vizkit.datasets import photographs
-
-        return {name: self.pictured(name).embedding for name in photographs.NAMES if name != self.image}
+        names = [name for name in photographs.NAMES if self.among and name != self.image]
+        others = {name: self.pictured(name).embedding for name in names}
+        return likened(loaded, self.embedding, others) if loaded is not None and loaded.head is EMBEDDING else loaded
 
     def among_photographs(self) -> "Subject":
-        """The same; where its model has no classes, that also says how like the image is to each photograph that comes
-        with vizkit."""
+        """The same; a model without classes also says how like the image is to photographs that come with vizkit."""
         if not self.has_model or self.opened.classifies:
             return self
         same = copy(self)
@@ -179,8 +173,6 @@ class Subject:
     @property
     def others(self) -> list[str]:
         """Other images at hand by their names: uploads, and those that come with vizkit."""
-        from vizkit.datasets import samples
-
         return [name for name in dict.fromkeys((*self.uploads, *samples.names())) if name != self.image]
 
     def other_picture(self, name: str) -> "RGB":
@@ -248,8 +240,6 @@ class Subject:
     @property
     def unasked(self) -> bool:
         """Whether nobody has set the cursor: it stands where one looks first."""
-        from vizkit.datasets import photographs
-
         return not self.marked and self.point in (CENTRE, photographs.POINTS.get(self.image))
 
     @property
@@ -309,7 +299,6 @@ class Subject:
         import torch
 
         from vizkit.analysis.remarks.places import cover
-        from vizkit.datasets import samples
 
         if self.image not in samples.INSECTS or self.rgb is not self.original:
             return None

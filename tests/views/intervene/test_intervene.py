@@ -14,6 +14,7 @@ from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbe
 from vizkit.views.compare.similarity import LayerSimilarity
 from vizkit.views.intervene import heads as heads_view
 from vizkit.views.intervene import heads_known
+from vizkit.views.intervene.changed import answer_in_words
 from vizkit.views.intervene.heads import Heads
 from vizkit.views.intervene.lenses import CARRIED, Lenses
 from vizkit.views.intervene.patching import Patching, head_map
@@ -175,8 +176,9 @@ def test_every_view_of_an_image_asks_a_model_without_classes_for_photographs():
     assert start in said(shown(Switches(), nearest))
     lines = [trace.name.strip() for trace in chart(shown(Lenses(), nearest), "after every layer").data if trace.name]
     assert sorted({*lines} & {*others}) == sorted({*lines} - {"attention", "MLP", "the rest", "sum so far", lines[0]})
-    corrupted = [block for block in shown(Patching(), nearest) if isinstance(block, Picture)]
-    assert any("; nearest other image: " in each.alt for each in corrupted)
+    assert answer_in_words(nearest.loaded, nearest.seen.logits).endswith(
+        f"; nearest other image: {nearest.loaded.label(other)}, {value:.3f}"
+    )
     classified = subject("digits_vit")
     assert meant(Switches(), classified) is classified
 
