@@ -18,7 +18,7 @@ from tests.ui.conftest import CNN, at_rest, opened, texts
 from vizkit.datasets import samples
 from vizkit.datasets.opening import open_set
 from vizkit.training.detection.recipes import DETECTING
-from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields
+from vizkit.training.recipe import NAMED, Recipe, RecipeError, fields, harder
 from vizkit.training.runs.command_line import arguments, command
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.recipes import TEXTS
@@ -597,8 +597,8 @@ def test_another_task_fills_the_form_anew():
 
 
 def test_why_validation_may_be_better_is_true_of_the_recipe():
-    assert run_watch.harder(Recipe(flip=0.0)) == []
-    assert run_watch.harder(Recipe(flip=0.5, crop=0.5, patch_drop=0.5)) == [
+    assert harder(Recipe(flip=0.0)) == []
+    assert harder(Recipe(flip=0.5, crop=0.5, patch_drop=0.5)) == [
         "are cropped",
         "are mirrored at times",
         "lose some of their patches",

@@ -314,3 +314,21 @@ def named(name: str) -> Recipe:
     if name not in NAMED:
         raise RecipeError(f"There is no recipe {name!r}; there are {', '.join(NAMED)}.")
     return NAMED[name][1]
+
+
+HARDER = {
+    "flip": "are mirrored at times",
+    "turn_deg": "are turned",
+    "randaugment": "are changed by RandAugment",
+    "mixup": "are mixed",
+    "cutmix": "are cut and mixed",
+    "erasing": "lose a rectangle",
+    "patch_drop": "lose some of their patches",
+    "drop_path": "skip some layers",
+}
+
+
+def harder(recipe: Recipe) -> list[str]:
+    """What this recipe does to training pictures alone."""
+    done = [words for name, words in HARDER.items() if getattr(recipe, name)]
+    return [*(["are cropped"] if recipe.crop < 1 else []), *done]

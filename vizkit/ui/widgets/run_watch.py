@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from vizkit.analysis.remarks.evaluation import ahead
-from vizkit.training.recipe import Recipe, RecipeError
+from vizkit.training.recipe import RecipeError, harder
 from vizkit.training.runs.bin import throw_away
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.measure import best_of, measure_of, speed_of
@@ -133,24 +133,6 @@ def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:
         train, validation = ([each[f"{kind}_accuracy"] for each in metrics] for kind in ("train", "val"))
         with suppress(RecipeError):
             remark(ahead(train, validation, harder(run.recipe), run_samples.counts_of(run.recipe)))
-
-
-HARDER = {
-    "flip": "are mirrored at times",
-    "turn_deg": "are turned",
-    "randaugment": "are changed by RandAugment",
-    "mixup": "are mixed",
-    "cutmix": "are cut and mixed",
-    "erasing": "lose a rectangle",
-    "patch_drop": "lose some of their patches",
-    "drop_path": "skip some layers",
-}
-
-
-def harder(recipe: Recipe) -> list[str]:
-    """What this recipe does to training pictures alone."""
-    done = [words for name, words in HARDER.items() if getattr(recipe, name)]
-    return [*(["are cropped"] if recipe.crop < 1 else []), *done]
 
 
 # ---- what it does ----------------------------------------------------------------------------------------------------
