@@ -515,6 +515,11 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
         for effect in ("falls", "rises", "")
     ),
+    evaluation.absent: lambda: (
+        evaluation.absent(list("abc")[:untested], list("def")[:features])
+        for untested, features in product(range(4), repeat=2)
+        if untested + features
+    ),
     evaluation.ahead: lambda: (
         evaluation.ahead([train] * count, [val] * count, harder, images)
         for train, val in product(SHARES, SHARES)
