@@ -48,6 +48,7 @@ def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, ser
 
 
 @pytest.mark.rest
+@pytest.mark.rest
 def test_a_cell_of_the_scores_tells_its_products(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3&block_part=scores")
     ready(page)

@@ -84,7 +84,7 @@ def processes_of_actors():
             continue
 
 
-@pytest.mark.product
+@pytest.mark.rest
 @pytest.mark.parametrize("kills", [1, 10])
 def test_who_dies_loses_nothing(nodes, pictures, tmp_path, kills):
     """Processes at random moments, and then a node."""

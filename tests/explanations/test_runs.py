@@ -51,6 +51,7 @@ def test_one_row_for_each_picture(pictures, tmp_path):
     assert [path.name for path in (tmp_path / "rows").iterdir() if path.name.startswith(".")] == []
 
 
+@pytest.mark.rest
 def test_readers_change_nothing(pictures, alone, tmp_path):
     run(pictures, tmp_path / "rows", workers=2)
     assert contents(tmp_path / "rows") == alone

@@ -114,7 +114,7 @@ def test_numbers_of_the_recorded_run_are_those_of_plain_torch():
     agree(of)
 
 
-@pytest.mark.product
+@pytest.mark.rest
 def test_numbers_of_a_run_of_ones_own_are_those_of_plain_torch(own: Subject):
     assert VOCABULARY["run_name"](own) == "mine"
     assert VOCABULARY["checkpoints"](own) == len(OWN)

@@ -42,6 +42,7 @@ def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page: Pa
     assert drawn(again, 1) == after
 
 
+@pytest.mark.rest
 def test_pointing_at_a_place_shows_where_it_looks_without_the_server(page: Page, server: str):
     panels = opened(page, server, "detection_view=Encoder")
     chosen, address = panels.get_attribute("data-shown"), page.url

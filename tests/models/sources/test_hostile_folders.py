@@ -92,6 +92,7 @@ def used(tmp_path_factory):
     return run, {name: found for name, *found in map(json.loads, run.stdout.splitlines()) if name in WORST}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", WORST)
 def test_the_worst_are_refused_in_a_sentence(name, used):
     run, found = used

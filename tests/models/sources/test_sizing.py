@@ -133,6 +133,7 @@ def refused(tmp_path_factory):
     return {name: found for name, *found in map(json.loads, run.stdout.splitlines())}
 
 
+@pytest.mark.rest
 @pytest.mark.parametrize("name", GIANTS)
 def test_giant_is_refused_before_it_takes_memory(name, refused):
     risen_mib, seconds, sentence = refused[name]

@@ -31,7 +31,7 @@ KINDS = {
 }
 
 
-@pytest.mark.product
+@pytest.mark.rest
 @pytest.mark.parametrize(("kind", "name"), [(kind[1:], name) for kind, name in KINDS.items()])
 def test_pictures_are_the_same_again(kind: tuple, name: str):
     entry = VIEWS[name]
