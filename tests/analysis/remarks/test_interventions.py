@@ -148,6 +148,7 @@ def test_of_an_image_among_others_the_nearest_is_named() -> None:
     assert changed([0.9, 0.3, 0.4]) == (
         f"{falls} 0.900; the nearest other image was cat and is cup, 0.500 before and 0.400 now."
     )
+    assert "likeness to itself stays at 1.000; the nearest" in changed([0.9999, 0.3, 0.4])
     assert changed([0.2, 0.3, 0.4]) == f"{falls} 0.200, and it is nearer to cup, 0.400."
     search = Search("keep", (3,), (0.1, 0.6), True, 40, 99, ((0.7, 0.2), (0.65, 0.3)))
     assert of_smallest(search, "patches", names[0], LIKENESS, names[1:]) == (

@@ -27,13 +27,13 @@ def of_answers(
         return None
     text = value_of(head)
     first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
-    with_, fell = f"With {changes}", f"from {text(before[first])} to {text(after[first])}"
+    with_, was, its = f"With {changes}", text(before[first]), text(after[first])
+    fell = f"at {its}" if was == its else f"from {was} to {its}"
+    moves = f"stays {fell}" if was == its else f"goes {fell}"
     if not head.probable:
-        return f"{with_}, the {names[first]} goes {fell}{_nearest(names, before, after) if head is LIKENESS else ''}."
+        return f"{with_}, the {names[first]} {moves}{_nearest(names, before, after) if head is LIKENESS else ''}."
     if first != now:
-        return (
-            f"{with_}, the answer is {names[now]} ({text(after[now])}) and no longer {names[first]}, which goes {fell}."
-        )
+        return f"{with_}, the answer is {names[now]} ({text(after[now])}) and no longer {names[first]}, which {moves}."
     if abs(after[first] - before[first]) < LITTLE:
         return f"{with_}, the answer hardly moves: {names[first]}, {fell}."
     return f"{with_}, the answer stays {names[first]}, {fell}."
@@ -108,11 +108,10 @@ def of_heads(
         else f"the answer loses {lost[best]:.2f} ± {half[best]:.2f} nats"
     )
     which, largest = f"head {head + 1} of layer {layer + 1}", max(range(len(lost)), key=lost.__getitem__)
-    chance = (
-        f", while a larger loss ({lost[largest]:.2f} ± {half[largest]:.2f}) may be chance" if largest != best else ""
-    )
+    chance = f"; a larger loss ({lost[largest]:.2f} ± {half[largest]:.2f}) may be chance" if largest != best else ""
+    most = f"Of heads whose loss is no chance, {which}" if chance else begun(which)
     words = (
-        f"{begun(which)} matters most: without it {loses}{chance}"
+        f"{most} matters most: without it {loses}{chance}"
         if surely
         else f"No head stands out of the noise: without {which} {loses}, as the largest of {len(lost)} may by chance"
     )
