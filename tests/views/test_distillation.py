@@ -10,7 +10,7 @@ from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Numbers, Said, Table, Tiles
+from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Numbers, Picture, Said, Table, Tiles
 from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
 from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
@@ -152,6 +152,8 @@ def test_where_a_student_knows_nothing_a_drawn_insect_is_asked_in_its_place():
     there, here = [shown(Temperature(), one, Numbers)[0].arrays()["logits"] for one in (photograph, insect)]
     assert there == pytest.approx(here)
     assert texts(Temperature(), photograph, Said).startswith("In its place “mayfly nymph”. All 5")
+    assert [each.alt for each in shown(Temperature(), photograph, Picture)] == ["mayfly nymph"]
+    assert not shown(Temperature(), insect, Picture)  # it stands at the side
     for view, one in ((Temperature(), insect), (Temperature(source=TYPED), photograph), (Temperature(), digit)):
         assert "In its place" not in texts(view, one, Said)
 

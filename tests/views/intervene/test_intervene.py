@@ -293,7 +293,7 @@ def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_i
     blocks = shown(Heads(), Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph"))
     (link,) = [block for block in blocks if isinstance(block, Link)]
     layer, head = link.view.changes.removeprefix("heads:").removesuffix("=0").split(".")
-    assert f"Head {head} of layer {layer} matters most" in said(blocks)
+    assert f"head {head} of layer {layer} matters most" in said(blocks)
     assert "23 of 24 heads cannot be told from no loss" in said(blocks)
     points = chart(blocks, "click a head").data[1]
     (sure,) = [name for name, text in zip(points.customdata, points.text, strict=True) if not text.startswith("(")]

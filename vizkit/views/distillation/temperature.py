@@ -43,6 +43,7 @@ from vizkit.views.blocks import (
     Line,
     Numbers,
     Part,
+    Picture,
     Proof,
     Said,
     Table,
@@ -174,6 +175,8 @@ class Temperature(View):
         axis = Axis(log=self.log, percent=not self.log)
         instead = f"In its place “{of.image}”. " if of is not asked else ""
         yield Said(instead + self.said(of, given, logits, names))
+        if of is not asked:  # nobody has chosen this image, and no other place shows it
+            yield Picture(of.seen_rgb, of.image, of.image, share=0.12)
         columns = [*self.columns(given, found.get("teacher"), logits, names, axis)]
         if found:
             yield side_by_side(*columns)

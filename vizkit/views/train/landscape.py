@@ -74,7 +74,7 @@ class LossLandscape(View):
         yield Said(said)
         figure = surface(made.loss, made.x, made.y, AXES[own], made.path, steps if own else [])
         yield Chart(figure, f"Loss on a plane of the weights of {self.run}, the last checkpoint at 0, 0. {said}")
-        yield Line(f"{made.images} test images, as many of each class, at {made.loss.size} places.")
+        yield Line(f"{self.run}: {made.images} test images, as many of each class, at {made.loss.size} places.")
         yield Proof(
             None,
             f"Loss of the checkpoint as it opens {made.asked:.6f}, at the centre of the surface {made.centre:.6f}: "
