@@ -4,6 +4,7 @@ import base64
 import re
 
 import numpy as np
+import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import MAIN, box_of, ready
