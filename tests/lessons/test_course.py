@@ -83,7 +83,7 @@ def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.
     monkeypatch.setattr(checking, "subject", lambda name, picture: opened.append(name) or make(name, picture))
     assert list(checking.problems(given)) == []
     assert sorted(opened) == sorted({step.model or given.model for step in given.steps})  # each once
-    assert (4 if given.minutes <= 5 else 10) <= len(given.steps) <= 14
+    assert (4 if given.minutes < 10 else 10) <= len(given.steps) <= 14
     assert len(given.questions) >= 0.6 * len(given.steps)
     assert all(40 <= len(step.prose.words().split()) <= 125 for step in given.steps)
     assert all(step.look or step.question for step in given.steps)  # no view shows what some questions ask
