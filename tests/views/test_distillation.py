@@ -10,6 +10,7 @@ from vizkit.datasets import samples
 from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
+from vizkit.views import content, reads
 from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Numbers, Picture, Said, Table, Tiles
 from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
@@ -54,6 +55,29 @@ def test_typed_logits_are_the_golden_example():
     assert one.colours == five.colours
     with pytest.raises(NotApplicable, match="not a number"):
         bars(Temperature(source=TYPED, logits="cow = 4, dog = much"), NOBODY)
+
+
+def test_what_is_typed_is_of_no_model_and_no_image():
+    photograph = of("insects_deit", "china")
+    photograph.model = "DeiT · insects"  # as pages name it
+    typed, own = (
+        [each.text for each in content(view, photograph) if isinstance(each, Said)]
+        for view in (Temperature(source=TYPED), Temperature())
+    )
+    assert "knows only 12 drawn insects" in own[0]
+    assert "knows only" not in typed[0]
+    assert (reads(Temperature(source=TYPED)), reads(Temperature())) == ("nothing", "picture and models")
+
+
+def test_a_model_without_classes_shows_no_logits_that_are_not_its_own():
+    with pytest.raises(NotApplicable, match="choose a model with a softmax over classes, or type logits"):
+        bars(Temperature(), of("photographs_vit", "china"))
+
+
+def test_dark_knowledge_has_as_many_rows_as_the_answers_and_adds_up():
+    few, every = (bars(Temperature(every=every), of("digits_vit"))[2] for every in (False, True))
+    assert (len(few.names), few.names[-1], len(every.names)) == (5, "5 others", 9)
+    assert sum(few.values) == pytest.approx(1)
 
 
 def test_many_classes_show_the_first_and_the_rest():

@@ -178,8 +178,9 @@ def draw(view: View, package: str, line: str) -> None:
         if line:
             st.caption(line, width="content")
         own = [view.only.model] if now == "nothing" and view.only and view.only.model else None
-        sources = models_for(view.needs, own or chosen.sources(), "picture" in now, view.beside, view.least, view.first)
-    if view.answers:
+        first = view.first if "models" in now else ""
+        sources = models_for(view.needs, own or chosen.sources(), "picture" in now, view.beside, view.least, first)
+    if view.answers and now != "nothing":
         banner(sources, str(st.session_state.get("image", "")))
     if view.needs and not sources:
         return

@@ -116,8 +116,8 @@ def entry(view: "View | type[View]") -> Entry:
 
 
 def answers(view: "View") -> bool:
-    """Whether it shows what models answer; one that stands nowhere does not."""
-    return any(each.answers for each in VIEWS.values() if each.module == where(view))
+    """Whether it shows what models answer, as it is set; one that stands nowhere does not."""
+    return any(each.answers for each in VIEWS.values() if each.module == where(view)) and reads(view) != "nothing"
 
 
 def meant(view: "View", of: Any) -> Any:

@@ -10,14 +10,15 @@ Reads = Literal["picture and models", "picture", "models", "nothing"]
 
 class Only(NamedTuple):
     """A choice of a view: by its field, its name in the address, and one of its options, in words too. `reads`: whether
-    with it the view reads something, and else nothing; or, where it is the usual one, nothing with it, and shows
-    `model`."""
+    with it the view reads something, and else nothing; or nothing with it, and shows `model`, if any. `usual`: it is
+    what an address that names none means."""
 
     field: str
     key: str
     option: str
     words: str
     reads: bool = True
+    usual: bool = False
     model: str = ""
 
 

@@ -210,7 +210,7 @@ def test_the_parts_of_a_model_end_in_its_own_head(models):
 
 def test_a_temperature_is_for_a_softmax(models):
     test = opened(models, "distillation", "checkpoint:sigmoid", distillation_view="Teacher and student")
-    assert f"gives {HEADS['sigmoid'].gives}: these are the typed logits." in texts(test)
+    assert f"gives {HEADS['sigmoid'].gives}; choose a model with a softmax over classes, or type logits" in texts(test)
 
 
 # ---- Evaluate --------------------------------------------------------------------------------------------------------

@@ -76,7 +76,7 @@ def reads_now(view: Entry) -> Reads:
     if view.only is None:
         return view.reads
     now = st.session_state.get(view.only.key) or st.query_params.get(view.only.key)
-    chosen = now in (view.only.option, view.only.words, *([] if view.only.reads else [None]))
+    chosen = now in (view.only.option, view.only.words, *([None] if view.only.usual else []))
     return view.reads if chosen is view.only.reads else "nothing"
 
 

@@ -8,7 +8,7 @@ __all__ = ["VIEWS"]
 
 # Images whose faults are known are shown by the model that learned from them, whatever is chosen.
 PLANTED, PLANTED_WORDS, TAUGHT = "digits:faulty", "digits with planted faults", "bundled:digits_faulty"
-ONLY = Only("data", "data_set", PLANTED, PLANTED_WORDS, reads=False, model=TAUGHT)
+ONLY = Only("data", "data_set", PLANTED, PLANTED_WORDS, reads=False, usual=True, model=TAUGHT)
 _entry = partial(Entry, reads="models", only=ONLY)
 VIEWS = (
     _entry(

@@ -1,7 +1,10 @@
 """What a teacher's probabilities contain, how a student learns it, and whether that helps."""
 
-from vizkit.views.entry import Entry, Former
+from vizkit.views.entry import Entry, Former, Only
 
+__all__ = ["VIEWS"]
+
+TYPED = "typed logits"
 VIEWS = (
     Entry(
         "Teacher and student",
@@ -21,6 +24,7 @@ VIEWS = (
         ),
         name="temperature",
         first="bundled:insects_deit",
+        only=Only("source", "logits_of", TYPED, TYPED, reads=False),
     ),
     Entry(
         "Does it help?",

@@ -54,5 +54,8 @@ def class_names(of: Subject) -> tuple[str, ...]:
     """How the classes of a model are called, in the order of its logits. NotApplicable without a softmax."""
     loaded = of.loaded
     if not loaded.head.exclusive:
-        raise NotApplicable(f"{of.name} gives {loaded.head.gives}; choose a model with a softmax over classes.")
+        raise NotApplicable(
+            f"{of.name} gives {loaded.head.gives}; choose a model with a softmax over classes, or type logits of your "
+            "own."
+        )
     return tuple(loaded.label(index) for index in range(len(of.seen.logits)))

@@ -248,6 +248,7 @@ def published() -> Blocks:
     places = {"trained at 224²": 0, "fine-tuned at 384²": 1}
     changes = {name: [values[at] - USUAL[at] for values in ABLATION.values()] for name, at in places.items()}
     figure = paired_bars([*ABLATION], changes, "points of top-1 on ImageNet, against the recipe")
+    figure.update_traces(texttemplate="%{x:.1f}", textposition="outside", cliponaxis=False)
     yield Chart(figure, "DeiT's ablation: the points that every change of the recipe costs")
     yield Line(
         f"DeiT-B as published reaches {USUAL[0]} % at 224² and {USUAL[1]} % at 384². Two runs did not train at all: no "

@@ -50,7 +50,7 @@ from vizkit.views.blocks import (
     side_by_side,
 )
 from vizkit.views.controls import choice, folder, number, switch, text
-from vizkit.views.distillation import tokens
+from vizkit.views.distillation import TYPED, tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, TEACHER, Answer, answers_of
 from vizkit.views.distillation.classes import MOST, TEMPERATURES, Classes, class_names
 from vizkit.views.distillation.labelled import FOLDER, WORDS
@@ -58,7 +58,7 @@ from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
-MODEL, TYPED = "the model", "typed logits"
+MODEL = "the model"
 DARK = "How all others share what the first choice leaves"
 FEW = 7  # rows of the answers of a model: the first five, and the others as one
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
@@ -157,7 +157,7 @@ class Temperature(View):
 
     def of_model(self, of: Subject) -> bool:
         """Whether the logits are the model's own: others are typed."""
-        return self.source == MODEL and of.has_model and of.loaded.head.exclusive
+        return self.source == MODEL and of.has_model
 
     def leads(self, block: Block) -> bool:
         """At T = 1 nothing is softened, and of bars from 0 to 100 % those beside the first choice cannot be seen."""
@@ -167,8 +167,6 @@ class Temperature(View):
     def show(self, of: Subject) -> Blocks:
         asked, of = of, self.answering(of)
         names, logits = self.given(of)
-        if self.source == MODEL and of.has_model and not of.loaded.head.exclusive:
-            yield Line(f"{of.name} gives {of.loaded.head.gives}: these are the typed logits.")
         given = answers_of(of, names) if self.of_model(of) else {}
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
         classes = Classes.of(found.get("teacher", logits), names)  # in the order of the teacher, whom all are held to
@@ -177,17 +175,18 @@ class Temperature(View):
         yield Said(instead + self.said(of, given, logits, names))
         if of is not asked:  # nobody has chosen this image, and no other place shows it
             yield Picture(of.seen_rgb, of.image, of.image, share=0.12)
-        columns = [*self.columns(given, found.get("teacher"), logits, names, axis)]
+        most = FEW if given and not (self.every or self.staged) else MOST
+        columns = [*self.columns(given, found.get("teacher"), logits, names, axis, most)]
         if found:
             yield side_by_side(*columns)
         else:
-            yield side_by_side(*columns, self.dark(logits, names))
+            yield side_by_side(*columns, self.dark(logits, names, most))
         if found and not self.staged:
             yield Line("Grey ticks: the teacher’s answer.")
         elif self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
         if found and self.staged:  # of the answer that its sentence is about
-            yield side_by_side(self.dark(logits, names))
+            yield side_by_side(self.dark(logits, names, most))
         elif found:
             below = partial(self.differences, of, found, logits, names, classes)
             yield Folded("Dark knowledge, and what the student pays", below)
@@ -197,7 +196,6 @@ class Temperature(View):
                     f"{bundled.title(of.name)} had no teacher that is at hand. Of a student, such as DeiT · insects, "
                     "its own teacher is shown here, with what the student pays for every difference."
                 )
-            yield Answered(of.loaded)  # below what the browser turns itself
             if not of.loaded.trained:
                 yield Line(f"{of.name} is untrained: its answers mean nothing.")
         every = Chart(
@@ -210,6 +208,8 @@ class Temperature(View):
             yield Folded("The two tokens: where they attend, and how alike they become", partial(self.two, of))
             yield Folded("Agreement over many images", partial(tokens.agreement, asked, self.data, self.folder))
             yield Proof(of.whole())
+        if given:
+            yield Answered(of.loaded)  # below what the browser turns itself
         yield Numbers(
             lambda: {
                 "logits": logits,
@@ -231,7 +231,7 @@ class Temperature(View):
         self, of: Subject, found: Mapping[str, Tensor], logits: Tensor, names: tuple[str, ...], classes: Classes
     ) -> Blocks:
         """What the term means: how the teacher ranks what it does not choose; and what the student pays."""
-        yield side_by_side(self.dark(found["teacher"], names, " of the teacher"), *pays(classes, found))
+        yield side_by_side(self.dark(found["teacher"], names, MOST, " of the teacher"), *pays(classes, found))
         yield from self.losses(of, found["teacher"], logits, names)
 
     def two(self, of: Subject) -> Blocks:
@@ -271,10 +271,10 @@ class Temperature(View):
         logits: Tensor,
         names: tuple[str, ...],
         axis: Axis,
+        most: int,
     ) -> Iterator[tuple[Block, ...]]:
         """All answers at T, with ticks at the teacher's or at T = 1; of one alone that at T = 1 beside it."""
-        few = bool(given) and not (self.every or self.staged)
-        classes = Classes.of(logits if teacher is None else teacher, names, FEW if few else MOST)
+        classes = Classes.of(logits if teacher is None else teacher, names, most)
         t, nats = self.temperature, self.nats(given)
         shown = [(f"T = {each:g}", logits, each, "") for each in (1.0, t)]
         if len(given) > 1:
@@ -290,18 +290,19 @@ class Temperature(View):
                 ticks = None if of is teacher else softened(teacher, at).of(classes.shown)
             yield Heading(heading), classes.bars(soft, alt, ticks, axis), Line(about)
 
-    def dark(self, logits: Tensor, names: tuple[str, ...], whose: str = "") -> tuple[Block, ...]:
+    def dark(self, logits: Tensor, names: tuple[str, ...], most: int, whose: str = "") -> tuple[Block, ...]:
         """How all others share what the first choice leaves, at T and at 1."""
-        classes = Classes.of(logits, names)
+        classes = Classes.of(logits, names, most)
         dark, own = dark_knowledge(logits, self.temperature), dark_knowledge(logits, 1.0)
         others = Classes(classes.shown[1:], classes.names[1:], classes.colours[1:], classes.rest)
         count = len(others.names)
-        top = 1.0 if self.temperature < 1 or self.log else min(1.0, reach(own.shares.tolist()))
-        before, axis = own.shares[:count].tolist(), Axis(top, log=self.log, percent=not self.log)
+        at, before = (_with_others(each.shares.tolist(), count) for each in (dark, own))
+        top = 1.0 if self.temperature < 1 or self.log else min(1.0, reach(own.shares.tolist(), at[count:]))
+        axis = Axis(top, log=self.log, percent=not self.log)
         left = axis.number(dark.left)
         return (
             Heading(f"Dark knowledge{whose}"),
-            others.bars(dark.shares[:count].tolist(), DARK, before, axis),
+            others.bars(at, DARK, before, axis),
             Line(f"The first choice is left out: {left} for all others, {axis.number(own.left)} at T = 1."),
         )
 
@@ -348,6 +349,11 @@ class Temperature(View):
         )
         yield Heading("Why T²: the gradient at every temperature")
         yield from gradients(theirs, own, label, t)
+
+
+def _with_others(shares: list[float], count: int) -> list[float]:
+    """The first `count`, and all others as one."""
+    return [*shares[:count], *([sum(shares[count:])] if shares[count:] else [])]
 
 
 def known_label(of: Subject, names: tuple[str, ...]) -> str:
