@@ -27,7 +27,7 @@ from vizkit.views import bundled
 from vizkit.views.blocks import Chart, Line, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
-from vizkit.views.evaluate.measured import finding, pairs
+from vizkit.views.evaluate.measured import called, finding, pairs
 from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, judging, scene_set
 from vizkit.views.evaluate.results import Results, models, outcome
 from vizkit.views.sequences import texts
@@ -140,7 +140,7 @@ def test_a_run_of_one_s_own_is_measured_where_nothing_is_recorded(monkeypatch):
 def test_every_pair_is_a_row_in_the_order_of_the_ranks():
     found = outcome([], Results(evaluated="insects"))
     assert finding(found, []).endswith(
-        "its confidence is 8.0 points from its accuracy on average, that of Gradual 0.9 (ECE)."
+        "on average it is too unsure by 8.0 points; Gradual, the best, is off by 0.9 (ECE)."
     )
     (table,) = pairs(found)
     rank = [row.name for row in sorted(found.models, key=lambda row: -row.measures.accuracy.value)]
@@ -152,10 +152,45 @@ def test_a_model_of_the_sidebar_that_was_not_tested_is_named():
     of = Subject(no_model, no_picture())
     of.chosen = ["bundled:photographs_vit"]
     lines = [block.text for block in Results().show(of) if isinstance(block, Line)]
-    assert ("Not here, as it gives features, not classes: ViT · photographs. Fine-tune it (page Train) first.") in lines
+    assert lines[0].startswith("ViT · photographs gives features, not classes: fine-tune it (page Train)")
     of.chosen = ["bundled:digits_cnn"]
     lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Line)]
-    assert "Not here, as it was not tested on these images: CNN · digits. Evaluate it above." in lines
+    assert lines[0].startswith("CNN · digits was not tested on these images: evaluate it above. Shown instead: models")
+    of.chosen = ["bundled:digits_cnn", "bundled:insects_cnn"]
+    lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Line)]
+    assert lines[0] == "CNN · digits was not tested on these images: evaluate it above."
+
+
+def charts(chosen: list[str], **asked: str) -> list[str]:
+    of = Subject(no_model, no_picture())
+    of.chosen = chosen
+    return [block.title for block in flat(Results(evaluated="insects", **asked).show(of)) if isinstance(block, Chart)]
+
+
+def test_the_calibration_of_the_model_that_the_sentence_is_about_is_seen():
+    for chosen, asked, seen in (
+        ([], {}, ["CNN"]),
+        (["bundled:insects_swin"], {}, ["Swin", "CNN"]),
+        (["bundled:insects_vit", "bundled:insects_swin"], {}, ["ViT"]),
+        ([], {"model": "ViT"}, ["ViT", "CNN"]),
+    ):
+        titles = charts(chosen, **asked)
+        assert [title.partition(" · ECE")[0] for title in titles if " · ECE" in title] == seen
+        assert f"{seen[0]}: what each label is taken for" in titles
+
+
+def test_models_are_called_as_the_sidebar_calls_them_and_unusual_ones_explained():
+    said = called(outcome([], Results(evaluated="insects")))
+    assert said.startswith("ViT is ViT · insects of the sidebar. ")
+    assert "Dual-scale is a ViT that reads patches of two sizes" in said
+    assert "Gradual is a ViT that averages neighbouring tokens" in said
+
+
+def test_a_mean_confidence_below_the_accuracy_is_too_unsure():
+    for row in outcome([], Results(evaluated="insects")).models:
+        direction = sum(each.images * (each.confidence - each.accuracy) for each in row.measures.bins)
+        assert row.measures.surer == pytest.approx(direction / row.measures.images)
+        assert abs(row.measures.surer) <= row.measures.ece + 1e-9
 
 
 def test_a_run_stands_among_the_models_of_its_test_images(tmp_path, monkeypatch):

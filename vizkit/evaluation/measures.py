@@ -66,6 +66,11 @@ class Measures:
     classes: tuple[ClassRow, ...]
     exact: bool  # the interval is Clopper and Pearson's
 
+    @property
+    def surer(self) -> float:
+        """By how much the mean confidence is above the accuracy, −1..1; below 0 where it is too unsure."""
+        return sum(each.images * (each.confidence - each.accuracy) for each in self.bins) / self.images
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:

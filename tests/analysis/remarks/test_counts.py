@@ -210,10 +210,12 @@ def test_of_runs_that_differ_in_more_than_one_thing_the_best_gets_a_caution():
 
 
 def test_the_best_model_is_said_to_be_the_worst_calibrated():
-    said = "But CNN is the worst calibrated: its confidence is 8.0 points from its accuracy on average, that of ViT 1.1"
-    assert evaluation.worst_calibrated("CNN", {"CNN": 0.08, "ViT": 0.011, "Swin": 0.02}) == f"{said} (ECE)."
-    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01, "ViT": 0.02}) is None
-    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01}) is None
+    ece = {"CNN": 0.08, "ViT": 0.011, "Swin": 0.02}
+    for surer, way in ((-0.08, "too unsure"), (0.08, "too sure"), (0.01, "too sure or too unsure")):
+        said = f"But CNN is the worst calibrated: on average it is {way} by 8.0 points; ViT, the best, is off by 1.1"
+        assert evaluation.worst_calibrated("CNN", ece, surer) == f"{said} (ECE)."
+    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01, "ViT": 0.02}, 0.01) is None
+    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01}, 0.01) is None
 
 
 def test_training_images_and_new_ones_are_told_apart():

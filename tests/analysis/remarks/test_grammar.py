@@ -516,8 +516,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for effect in ("falls", "rises", "")
     ),
     evaluation.absent: lambda: (
-        evaluation.absent(list("abc")[:untested], list("def")[:features])
-        for untested, features in product(range(4), repeat=2)
+        evaluation.absent(list("abc")[:untested], list("def")[:features], alone)
+        for untested, features, alone in product(range(4), range(4), (True, False))
         if untested + features
     ),
     evaluation.ahead: lambda: (
@@ -576,7 +576,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
     ),
     evaluation.worst_calibrated: lambda: (
-        evaluation.worst_calibrated("ant", {"ant": one, "bee": other}) for one, other in product(SHARES, SHARES)
+        evaluation.worst_calibrated("ant", {"ant": one, "bee": other}, way * one)
+        for one, other, way in product(SHARES, SHARES, (-1, 0.5, 1))
     ),
     evaluation.placed: lambda: (
         evaluation.placed("mine", right, 359, LABELS[:better], LABELS[better : better + worse])

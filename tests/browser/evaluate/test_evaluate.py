@@ -38,7 +38,7 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     page.get_by_role("button", name="Evaluate: 3 models").click()
     expect(page.get_by_text("80 of 80 images, hardest first")).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text("right most often")).to_be_visible()
-    expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']")).to_have_count(3)
+    expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']").nth(2)).to_be_visible()  # a calibration or two
 
     # A cell that is no picker's first choice: sixes that were answered six.
     matrix = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").nth(1)

@@ -13,6 +13,7 @@ MOST_TIED = 3  # mistakes of one number that are named
 EPOCHS = 3  # in which one accuracy has to be ahead
 SETTINGS = 3  # that are named
 CLEARLY = 0.1  # a share beyond that of chance
+ONE_WAY = 0.9  # of a calibration error, where it is nearly all in one direction
 
 
 def most_frequent_mistake(
@@ -97,15 +98,17 @@ def leader(right: Mapping[str, int], images: int, apart: Collection[str]) -> str
     return f"{who} {share}; the paired test {test}."
 
 
-def absent(untested: Sequence[str], features: Sequence[str]) -> str:
-    """Of chosen models that have no part in an evaluation, for want of a test or of classes: what one can do."""
+def absent(untested: Sequence[str], features: Sequence[str], alone: bool) -> str:
+    """Of chosen models that have no part in an evaluation, for want of a test or of classes: what one can do. `alone`:
+    no other was chosen."""
     said = []
     if untested:
-        it, was = ("it", "it was") if len(untested) == 1 else ("them", "they were")
-        said += [f"Not here, as {was} not tested on these images: {joined(untested)}. Evaluate {it} above."]
+        it, were = ("it", "was") if len(untested) == 1 else ("them", "were")
+        said += [f"{joined(untested)} {were} not tested on these images: evaluate {it} above."]
     if features:
-        it, gives = ("it", "it gives") if len(features) == 1 else ("them", "they give")
-        said += [f"Not here, as {gives} features, not classes: {joined(features)}. Fine-tune {it} (page Train) first."]
+        it, give = ("it", "gives") if len(features) == 1 else ("them", "give")
+        said += [f"{joined(features)} {give} features, not classes: fine-tune {it} (page Train) to see {it} here."]
+    said += ["Shown instead: models that come with vizkit."] if alone else []
     return " ".join(said)
 
 
@@ -145,16 +148,17 @@ def on_the_path(
     return f"{said}: so the shape of the path proves little."
 
 
-def worst_calibrated(first: str, ece: Mapping[str, float]) -> str | None:
+def worst_calibrated(first: str, ece: Mapping[str, float], surer: float) -> str | None:
     """Of the model that is right most often, whose expected calibration error, 0 to 1, is the largest of all; None
-    where it is not."""
+    where it is not. `surer`: by how much the mean of its confidence is above its accuracy, −1 to 1."""
     best = min(ece, key=lambda name: ece[name])
     if len(ece) < 2 or ece[first] < max(ece.values()) or ece[first] == ece[best]:
         return None
     off, least = (f"{100 * ece[name]:.1f}" for name in (first, best))
+    way = ("too unsure", "too sure")[surer > 0] if abs(surer) > ONE_WAY * ece[first] else "too sure or too unsure"
     return (
-        f"But {first} is the worst calibrated: its confidence is {off} points from its accuracy on average, that of "
-        f"{best} {least} (ECE)."
+        f"But {first} is the worst calibrated: on average it is {way} by {off} points; {best}, the best, is off by "
+        f"{least} (ECE)."
     )
 
 

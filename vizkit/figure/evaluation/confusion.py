@@ -66,4 +66,4 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
     )
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(type="category", dtick=1, showgrid=False)
-    return squared(figure).update_xaxes(tickangle=-90).update_yaxes(autorange="reversed")
+    return squared(figure).update_xaxes(tickangle=-90).update_yaxes(autorange="reversed", constraintoward="top")

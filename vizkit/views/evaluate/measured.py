@@ -16,7 +16,8 @@ from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.sequences.word_matrix import WordMatrix
 from vizkit.percent import in_percent
-from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, first_said, side_by_side
+from vizkit.views import bundled
+from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, side_by_side
 
 OTHERS = "another class"
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
@@ -27,19 +28,24 @@ def ends(interval: Any) -> tuple[float, float, float]:
     return interval.value, interval.low, interval.high
 
 
+def spoken_of(found: Outcome, chosen: Sequence[str]) -> str:
+    """The model that the finding is about: one's own, if one was chosen, else the one that is right most often."""
+    own = [row.name for row in found.models if row.source in chosen and row.source.startswith("run:")]
+    return own[0] if own else max(found.models, key=lambda row: row.measures.accuracy.value).name
+
+
 def finding(found: Outcome, chosen: Sequence[str]) -> str:
-    """Of one's own model, if one was chosen, how it stands among the others; else which is right most often."""
+    """Of one's own model how it stands among the others; else which is right most often."""
     right = {row.name: int(judged.right.sum()) for row, judged in zip(found.models, found.judged, strict=True)}
     right = dict(sorted(right.items(), key=lambda each: -each[1]))
     apart = [(pair.a, pair.b) for pair in found.pairs if pair.significant]
-    own = [row.name for row in found.models if row.source in chosen and row.source.startswith("run:")]
-    if own and len(right) > 1:
-        better, worse = [a for a, b in apart if b == own[0]], [b for a, b in apart if a == own[0]]
-        return placed(own[0], right[own[0]], len(found.rows), better, worse)
-    first = next(iter(right))
-    ece = {row.name: row.measures.ece for row in found.models}
-    said = leader(right, len(found.rows), {b for a, b in apart if a == first})
-    return " ".join(filter(None, (said, worst_calibrated(first, ece))))
+    first, rows = spoken_of(found, chosen), {row.name: row for row in found.models}
+    worse = [b for a, b in apart if a == first]
+    if rows[first].source.startswith("run:") and rows[first].source in chosen and len(right) > 1:
+        return placed(first, right[first], len(found.rows), [a for a, b in apart if b == first], worse)
+    ece = {name: row.measures.ece for name, row in rows.items()}
+    said = leader(right, len(found.rows), worse)
+    return " ".join(filter(None, (said, worst_calibrated(first, ece, rows[first].measures.surer))))
 
 
 def nearest(found: Outcome) -> Iterator[Block]:
@@ -66,6 +72,17 @@ def accuracies(found: Outcome) -> Iterator[Block]:
     )
     said = ", ".join(f"{row.name} {in_percent(row.measures.accuracy.value, 1)} right" for row in rows)
     yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
+    yield from map(Line, filter(None, [called(found)]))
+
+
+def called(found: Outcome) -> str:
+    """What the sidebar calls models that have a shorter name here, and what is unusual about their networks."""
+    known = {row.name: model for row in found.models if (model := bundled.known(row.source))}
+    short = next(
+        (f"{name} is {model.title} of the sidebar" for name, model in known.items() if name != model.title), ""
+    )
+    does = [f"{name} {bundled.UNUSUAL[model.kind]}" for name, model in known.items() if model.kind in bundled.UNUSUAL]
+    return "".join(f"{each}. " for each in (short, *does) if each).strip()
 
 
 HELPS = {
@@ -125,7 +142,8 @@ def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[
         (Matrix(WordMatrix(cells.astype(float), named, answered, title=title, counts=True), title),),
         hint="Click a cell to see only its images." if picks else "",
     )
-    yield Said(first_said(most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS))))
+    if said := most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS)):
+        yield Said(said)
     yield Line(
         "Rows are labels, columns are answers; mistakes are red, the stronger the larger their share of the label."
     )

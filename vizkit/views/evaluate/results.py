@@ -48,6 +48,7 @@ from vizkit.views.evaluate.measured import (
     pairs,
     row_of,
     smaller,
+    spoken_of,
 )
 from vizkit.views.evaluate.recorded import PICTURES, judging, pictures_of, runs_of, together
 from vizkit.views.subject import Subject
@@ -85,10 +86,11 @@ def outcome(of: Sequence[Subject], view: "Results") -> Outcome:
 
 
 def models(of: Sequence[Subject], view: "Results") -> list[str]:
-    """Those of the sidebar first, a run before it is judged too."""
+    """Those of the sidebar first, a run before it is judged too; then those that are right most often."""
     found = outcome(of, view)
-    rows = sorted(found.models, key=lambda row: bool(of) and row.source not in of[0].chosen)
-    runs = [run.name for run in runs_of(found, of[0].chosen)] if of else []
+    chosen = of[0].chosen if of else ()
+    rows = sorted(found.models, key=lambda row: (row.source not in chosen, -row.measures.accuracy.value))
+    runs = [run.name for run in runs_of(found, chosen)]
     return list(dict.fromkeys([*runs, *(row.name for row in rows)]))
 
 
@@ -102,7 +104,7 @@ def answers(of: Sequence[Subject], view: "Results") -> list[str]:
 
 def pages(of: Sequence[Subject], view: "Results") -> int:
     found = outcome(of, view)
-    return max(2, -(-len(found.rows) // AT_ONCE))
+    return -(-len(found.rows) // AT_ONCE)
 
 
 class Results(View):
@@ -169,8 +171,6 @@ class Results(View):
     def found(self, of: Subject, found: Outcome) -> Iterator[Block]:
         names = [row.name for row in found.models]
         model = next(names.index(name) for name in (self.model, *models([of], self)) if name in names)
-        yield Said(finding(found, of.chosen))
-        yield from nearest(found)
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
             yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
@@ -179,9 +179,17 @@ class Results(View):
         if others:
             features = [name for name in others if bundled.without_classes(name)]
             untested = [name for name in others if name not in features]
-            yield Line(absent([*map(bundled.title, untested)], [*map(bundled.title, features)]))
+            alone = len(others) == len(of.chosen)
+            yield Line(absent([*map(bundled.title, untested)], [*map(bundled.title, features)], alone))
+        yield Said(finding(found, of.chosen))
+        yield from nearest(found)
+        both = dict.fromkeys((model, names.index(spoken_of(found, of.chosen))))
         yield side_by_side(
-            (*accuracies(found), *matrix(found, model, ("label", "answer")), calibration_of(found, model)),
+            (
+                *accuracies(found),
+                *matrix(found, model, ("label", "answer")),
+                *(calibration_of(found, each) for each in both),
+            ),
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
