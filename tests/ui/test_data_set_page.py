@@ -145,8 +145,26 @@ def test_a_link_holds_a_folder_by_its_name_and_labels_that_nobody_knows_are_not_
     assert {each["right"] for each in answers} == {None}
     assert "knows none of these labels" in texts(again)
     assert "secret" not in str(test.query_params)
-    refused = at_rest(opened("data_set", **test.query_params, data_colour="right or wrong"))
-    assert "knows none of these labels, so no answer is right or wrong." in texts(refused)
+    assert points["quantity"] == "label"  # in place of right or wrong
+
+
+@pytest.mark.parametrize(("view", "key"), [("Suspects", "data_page"), ("Shortcuts", "data_cluster")])
+def test_a_slider_is_there_when_its_end_is_known(view, key):
+    first = opened("data_set", models=VIT, data_set_view=view, **{key: "3"})
+    assert key not in [each.key for each in first.slider]
+    assert "In this link" not in texts(first)
+    later = at_rest(first)
+    ends = [each.max for each in later.slider if each.key == key]
+    assert ends == [] or ends[0] > 1
+
+
+def test_the_map_shows_the_errors_first_and_which_of_them_have_the_mark(monkeypatch):
+    monkeypatch.setattr("tests.views.test_contract.FEW", 400)
+    test = at_rest(opened("data_set"))
+    (points,) = sent_to(test, "vizkit_points")
+    assert points["names"] == ["right", "wrong", "wrong, with the planted mark"]
+    assert "The magenta square is the planted mark." in texts(test)
+    assert "✓ and ✗: whether the answer is what the image shows." in texts(test)
 
 
 @pytest.mark.parametrize("name", ["elsewhere", "../secret", "/etc"])
@@ -186,7 +204,7 @@ def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_th
     assert HEAD in [each.label for each in test.expander]
     assert not test.sidebar.multiselect, "no model is offered that is not shown"
     assert f"{bundled.title(TAUGHT)} was trained on 48 of these images, faults included" in said
-    assert {each[0] for each in points["groups"]} == set(points["names"]) == set("0123456789")
+    assert {each[0] for each in points["groups"]} == set("0123456789")
 
 
 def test_every_view_finds_what_was_planted(monkeypatch):

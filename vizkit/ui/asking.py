@@ -71,7 +71,7 @@ def ask(
 def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
     """Why what a link asks is not shown; "" where it is, and where its own widget says so. It is said until another is
     chosen."""
-    if control.pictures or control.meant is not None or control.kind not in SAID:
+    if control.pictures or control.meant is not None or control.kind not in SAID or _settled(control, of):
         return ""
     value = from_text(control, text)
     sentence = f"cannot be {text!r}." if value is None else refusal(control, value, of)
@@ -191,9 +191,9 @@ def _query(key: str, control: Control, of: Sequence[Subject], default: Any) -> A
 
 def _slider(key: str, control: Control, of: Sequence[Subject], default: int | float | None) -> Any:
     """None for the last layer, where that is usual: then it stands for whatever is the last."""
-    low, high = control.ends(of)
-    if control.at and low == high:  # nothing to choose from
+    if _settled(control, of):
         return default
+    low, high = control.ends(of)
     places = control.places(of)
     kind = float if any(isinstance(each, float) for each in (*places, control.step)) else int
     low, high, step = kind(low), kind(high), kind(control.step)
@@ -215,6 +215,14 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
         with st.container(width=SCRUBBER_PX):
             scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
     return None if default is None and (value == control.usual(of) if control.usual else value >= high) else value
+
+
+def _settled(control: Control, of: Sequence[Subject]) -> bool:
+    """Whether a number has one value, or its end is not known yet: there is nothing to choose from."""
+    if control.kind != "number" or not (control.at or control.follows):
+        return False
+    low, high = control.ends(of)
+    return low == high
 
 
 def _number(value: int | float) -> str:

@@ -11,6 +11,7 @@ from vizkit.analysis.remarks.data_set import ceiling, counted_right, on_the_map
 from vizkit.analysis.remarks.data_set import chosen as of_chosen
 from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.analysis.remarks.remark import percent
+from vizkit.datasets.planted import MARK
 from vizkit.evaluation.data_set.embedding import Embedding, embedding
 from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
@@ -40,6 +41,7 @@ from vizkit.views.data_set.recorded import (
     answer_of,
     described,
     grid,
+    read_so,
 )
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.rules import words
@@ -51,8 +53,9 @@ SPACES = {"features": "features", "maps": "where it looked"}
 # One after another: t-SNE takes seconds.
 LAID: dict[str, tuple[Literal["tsne", "pca"], ...]] = {"tsne": ("pca", "tsne"), "pca": ("pca",)}
 LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
-COLOURS = {"label": "label", "answer": "answer", "error": "right or wrong", "confidence": "confidence"}
+COLOURS = {"error": "right or wrong", "label": "label", "answer": "answer", "confidence": "confidence"}
 COLOURS |= {"entropy": "entropy"}
+JUDGED = ("right", "wrong", "wrong, with the planted mark")
 WORST = 10
 HEAD = "Is it worth training the head anew?"
 LONGEST = 4000  # characters of what is chosen
@@ -60,14 +63,19 @@ LONGEST = 4000  # characters of what is chosen
 
 def pages(of: Sequence[Subject], view: "Plane") -> int:
     found = view.made(of[0]) if of else None
-    return max(2, -(-len(chosen_of(view.chosen, len(found) if found else 0)) // AT_ONCE))
+    return max(1, -(-len(chosen_of(view.chosen, len(found) if found else 0)) // AT_ONCE))
 
 
 class Plane(OfData):
     """Which images the model represents alike, and which of them it gets wrong."""
 
-    colour: Literal["label", "answer", "error", "confidence", "entropy"] = choice(
-        "Colour", tuple(COLOURS), words=COLOURS, key="data_colour", listed=True
+    colour: Literal["error", "label", "answer", "confidence", "entropy"] = choice(
+        "Colour",
+        tuple(COLOURS),
+        "Right or wrong: where no label is known to the model, the label instead.",
+        words=COLOURS,
+        key="data_colour",
+        listed=True,
     )
     space: Literal["features", "maps"] = choice(
         "Near by",
@@ -192,6 +200,7 @@ class Plane(OfData):
             what, first = "Surest errors", wrong
         yield Heading(what)
         yield from grid(of, found, first.tolist(), f"{what}: images, and where the model looked")
+        yield from read_so(found, first[:AT_ONCE].tolist())
         if not rows:
             worst = " ".join(str(row + 1) for row in first[:WORST].tolist())
             yield ToReport("The ten worst to the report", replace(self, chosen=worst))
@@ -213,13 +222,14 @@ def sharing(found: Recorded, rows: np.ndarray) -> tuple[int, str, int, int]:
 
 
 def colouring(found: Recorded, what: str) -> Colouring:
-    """A class has one colour as a label and as an answer; of very many the most frequent labels have one each."""
-    if what in ("answer", "error", "confidence") and not found.classifies:
+    """A class has one colour as a label and as an answer; of very many the most frequent labels have one each. Where no
+    answer is right or wrong, the labels."""
+    if what == "error" and found.classifies and found.known.any():
+        marked = [fault.marked for fault in found.faults]
+        judged = np.where(found.known, ~found.right * (1 + np.array(marked)), -1)
+        return by_kind(judged, JUDGED, "", (*MARKS.values(), "#{:02x}{:02x}{:02x}".format(*MARK)))
+    if what in ("answer", "confidence") and not found.classifies:
         raise NotApplicable(f"{found.model} gives features, not classes: colour the points by their labels.")
-    if what == "error":
-        if not found.known.any():
-            raise NotApplicable(f"{found.model} knows none of these labels, so no answer is right or wrong.")
-        return by_kind(np.where(found.known, ~found.right, -1), ("right", "wrong"), "", tuple(MARKS.values()))
     if what == "confidence":
         return by_number(100 * found.probability, "confidence", "{:.0f} %")
     if what == "entropy":
@@ -236,7 +246,9 @@ def colouring(found: Recorded, what: str) -> Colouring:
         names, back = [names[at] for at in rank], np.argsort(rank)
     else:
         back = np.arange(len(names))
-    return by_kind(back[label if what == "label" else found.answer], names, what)
+    if what == "answer":
+        return by_kind(back[found.answer], names, what)
+    return by_kind(back[label], names, "label")
 
 
 def told(found: Recorded, probed: Probed | str) -> str:

@@ -266,6 +266,17 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
     )
 
 
+def read_so(found: Recorded, rows: Sequence[int]) -> Blocks:
+    """How what stands on and below these images is read."""
+    said = ["Bold: the label."]
+    if found.classifies and found.known.any():
+        said += ["✓ and ✗: whether the answer is what the image shows."]
+    faults = found.faults
+    if any(faults[row].marked for row in rows):
+        said += ["The magenta square is the planted mark."]
+    yield Line(" ".join(said))
+
+
 def label_of(found: Recorded, row: int) -> str:
     label, true = found.labels[found.target[row]], found.faults[row].label
     return label if true is None else f"{label} (planted; it is {found.labels[true]})"

@@ -15,7 +15,7 @@ from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Folded, Heading, Line, Numbers, Picture, Said, Table, side_by_side
 from vizkit.views.controls import number
-from vizkit.views.data_set.recorded import OfData, Progress, Step, answer_of, beside, class_of, grid, looked
+from vizkit.views.data_set.recorded import OfData, Progress, Step, answer_of, beside, class_of, grid, looked, read_so
 from vizkit.views.evaluate.measured import ends
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -26,7 +26,7 @@ STEP = ("shortcuts",)
 
 def last(of: Sequence[Subject], view: "Shortcuts") -> int:
     found = view.made(of[0], *STEP) if of else None
-    return max(2, min(TRIED, len(found or ())))
+    return max(1, min(TRIED, len(found or ())))
 
 
 class Shortcuts(OfData):
@@ -91,6 +91,7 @@ class Shortcuts(OfData):
         shown = min(EXAMPLES, len(cluster.rows))
         yield Heading(f"{shown} of the {len(cluster.rows)} images of “{label}”")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")
+        yield from read_so(found, cluster.rows[:EXAMPLES].tolist())
         if tried is not None:
             covered = zip(tried.rows.tolist(), tried.answers.tolist(), tried.pictures[:EXAMPLES], strict=False)
             shown = [

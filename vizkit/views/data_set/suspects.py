@@ -49,7 +49,7 @@ class Mend:
 
 def pages(of: Sequence[Subject], view: "Suspects") -> int:
     found = view.made(of[0], *STEP) if of else None
-    return max(2, -(-len(view.of_kind(found or ())) // AT_ONCE))
+    return max(1, -(-len(view.of_kind(found or ())) // AT_ONCE))
 
 
 class Suspects(OfData):

@@ -13,7 +13,7 @@ from vizkit.evaluation.data_set.record import Recorded
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import number
-from vizkit.views.data_set.recorded import OfData, answer_of, described, grid
+from vizkit.views.data_set.recorded import OfData, answer_of, described, grid, read_so
 from vizkit.views.distillation.labelled import FOLDER
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -23,7 +23,7 @@ SHOWN = 6
 
 def errors(of: Sequence[Subject], view: "Taught") -> int:
     found = view.made(of[0]) if of else None
-    return max(2, 0 if found is None else len(wrong(found)))
+    return max(1, 0 if found is None else len(wrong(found)))
 
 
 def wrong(found: Recorded) -> np.ndarray:
@@ -87,6 +87,8 @@ class Taught(OfData):
         if found.faults[row].marked:
             yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))
         train = int((found.splits == "train").sum())
-        yield Line(f"Of {train or len(found) - 1:,} {'training images' if train else 'other images of the set'}.")
+        yield from read_so(found, [row, *against, *speaks])
+        every = f"{train or len(found) - 1:,} {'training images' if train else 'other images of the set'}"
+        yield Line(f"All {every} were compared; the first of them are shown.")
         yield from self.notes(found)
         yield Numbers(lambda: {"error": [row], "row": result.rows, "influence": result.influence})
