@@ -14,7 +14,7 @@ from vizkit.from_json import ReportError, read
 from vizkit.hosts.page import fragment
 from vizkit.hosts.stage import FRAMES_BYTES
 from vizkit.report.item import Item, from_json, stem_of, to_json
-from vizkit.report.making import captions, made, ready
+from vizkit.report.making import captions, headed, made, own_models, ready
 from vizkit.standalone.page import around
 from vizkit.views.subject import Subject
 
@@ -83,10 +83,10 @@ def article(entry: Entry, inputs: Subject, number: int = 0, most_bytes: int = FR
     item, view, of = ready(entry.item, inputs)
     words = captions(item, view, inputs)
     figure = made(item, inputs) if item.only else None
-    title = figure.plate.title if figure else words.title
+    title = headed(figure.plate.title if figure else words.title, item)
     shown = figure.svg if figure else fragment(view, of, most_bytes, item.draw)
     comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
-    lines = escape(" · ".join((*words.lines, *words.footer)))
+    lines = escape(" · ".join((*words.lines, *own_models(view), *words.footer)))
     return (
         f"<article><header><h2>{f'{number}. ' if number else ''}{escape(title)}</h2>"
         f"<button class='enlarge'>Enlarge</button></header>{comment}<figure>{shown}</figure><footer>{lines}</footer>"

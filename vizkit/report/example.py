@@ -14,7 +14,7 @@ EXAMPLE = Report(
     (
         Entry(
             Item(Explore(layer=4), *VIT, IMAGE, link="explore", at=AT),
-            "One patch of the nymph, and where it looks in layer 4. A comment like this one says what is to be seen.",
+            "One patch of the damselfly nymph, and where it looks in layer 4. A comment like this says what to see.",
         ),
         Entry(
             Item(Rollout(staged=True), *VIT, IMAGE, link="rollout", at=AT, others=(SWIN,)),

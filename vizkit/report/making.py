@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,10 +16,11 @@ from vizkit.figure.saved.svg import svg
 from vizkit.hosts import paper
 from vizkit.hosts.layout import WHOLE, Layout
 from vizkit.report.item import Item, complete, to_json, written
-from vizkit.views.controls import checked
+from vizkit.views.controls import checked, controls
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
+OWN_MODELS = ("text model", "detector", "run")  # kinds of fields
 SHOWN = 12  # digits of a digest that are drawn; the whole one is in the file
 
 
@@ -96,6 +98,19 @@ def titled(item: Item, inputs: Subject) -> str:
     """What stands above its picture. Raises as `made`."""
     item, view, _ = ready(item, inputs)
     return captions(item, view, inputs).title
+
+
+def headed(title: str, item: Item) -> str:
+    """A title with the models and the image that the figure is of, so far as it does not name them itself."""
+    named = (item.model, *(other.model for other in item.others), item.image)
+    words = [name for name in named if name and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", title)]
+    return " · ".join([title, *words])
+
+
+def own_models(view: View) -> list[str]:
+    """The models that it names itself, of texts or of boxes, in a line."""
+    named = [getattr(view, name) for name, control in controls(view).items() if control.kind in OWN_MODELS]
+    return [f"Model: {', '.join(named)}"] if named else []
 
 
 def _model(name: str, source: str, of: Subject) -> str:

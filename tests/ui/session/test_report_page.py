@@ -13,13 +13,17 @@ from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, fine, opened, sent_to, texts, triggered
-from vizkit.report.document import Entry
+from vizkit.report.document import Entry, article
 from vizkit.report.item import Item
+from vizkit.report.making import headed
 from vizkit.ui.pages.report import contents
+from vizkit.ui.pages.report.pictures import again
 from vizkit.ui.session.report import ENTRIES, KEPT
 from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rules import RefusedError
+from vizkit.views.sequences.masks import Masks
+from vizkit.views.subject import Subject, no_model, no_picture
 
 FOLDER = "Folder with numbers (ZIP)"
 
@@ -134,6 +138,27 @@ def test_what_a_browser_forges_as_a_report_is_none(told: Any):
 
 def without_numbers(page: str) -> str:
     return re.sub(r"vizkit-[0-9a-f]{32}", "vizkit", page)
+
+
+def test_an_empty_report_begins_with_an_example_or_with_a_saved_one_above_one_figure():
+    test = opened("report")
+    fine(test)
+    shown = [node.type for node in test.main if node.type in ("button", "file_uploader", "iframe")]
+    assert shown == ["button", "file_uploader", "iframe"]
+
+
+def test_a_figure_opens_again_by_its_own_page_whatever_its_link_says():
+    item = Item(Explore(), VIT, "a", "digit 3", link="https://elsewhere.org/x?layer=4&at=0.5,0.5")
+    assert again(item) == "explore?layer=4&at=0.5,0.5"
+    assert again(replace(item, link="javascript:alert(1)")) == "explore"
+
+
+def test_a_figure_says_whose_it_is_in_its_title_and_whose_texts_it_is_of():
+    item = Item(Explore(), VIT, "ViT · digits", "digit 3")
+    assert headed("Attention", item) == "Attention · ViT · digits · digit 3"
+    assert headed("What ViT · digits sees in digit 3", item) == "What ViT · digits sees in digit 3"
+    masks = article(Entry(Item(Masks(), "", "", "")), Subject(no_model, no_picture()))
+    assert f"Model: {Masks().text_model}" in masks
 
 
 def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: pytest.MonkeyPatch):

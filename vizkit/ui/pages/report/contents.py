@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from vizkit.report.document import Entry
+from vizkit.report.making import headed
 from vizkit.ui.canvas import Canvas
 from vizkit.ui.session import report as session_report
 from vizkit.views import entry as entry_of
@@ -23,11 +24,6 @@ def show(kept: dict[int, Entry], titles: Mapping[int, str]) -> None:
         at, to = places
         session_report.move([*kept][at], to - at)
 
-    items = {number: entry.item for number, entry in kept.items()}
-    named = [
-        (titles.get(at) or entry_of(each.shows).title, each.model, *(other.model for other in each.others), each.image)
-        for at, each in items.items()
-    ]
-    lines = [" · ".join(filter(None, parts)) for parts in named]
+    lines = [headed(titles.get(at) or entry_of(each.item.shows).title, each.item) for at, each in kept.items()]
     place = below(len(kept))
     CONTENTS("report_contents", {"lines": lines}, move=(tuple_of(place, place), moved))

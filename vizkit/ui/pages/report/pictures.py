@@ -2,6 +2,7 @@
 
 import logging
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import streamlit as st
 
@@ -24,6 +25,7 @@ from vizkit.ui.session.report import LONGEST_COMMENT, LONGEST_TITLE, TITLE
 from vizkit.ui.sidebar import inputs as pictures
 from vizkit.ui.views import Page
 from vizkit.ui.widgets.report_kept import remember
+from vizkit.views import entry as entry_of
 from vizkit.views.subject import Subject
 from vizkit.writing import name_of_file
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 EMPTY = (
     "Nothing of yours is here yet: open “Save” below a figure on any page and choose “Add to report”. "
-    f"{session_report.KEPT} This is what a report looks like:"
+    f"{session_report.KEPT} Or begin with an example, or with a report that you have saved."
 )
 SHORT, WHOLE = "Short", "Whole"
 PPTX = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -46,23 +48,24 @@ def view(page: Page) -> None:
     remember("report_kept_here")
     if kept := session_report.entries():
         _pictures(kept)
+        linked.offer()
     else:
         st.info(EMPTY, icon=":material/note_stack:")
-        _example()
-    linked.offer()
+        _begin()
 
 
-def _example() -> None:
+def _begin() -> None:
+    """An example, of which the first figure is seen, or one's own from a file."""
     st.button(
-        "Begin with this one",
+        f"Begin with this one of {len(EXAMPLE.entries)} figures",
         icon=":material/edit_note:",
         on_click=session_report.take,
         args=[EXAMPLE.to_json().encode()],
     )
-    for entry in EXAMPLE.entries:
-        with st.container(border=True):
-            st.markdown(plain(entry.comment))
-            _picture(entry)
+    linked.offer()
+    with st.container(border=True):
+        st.markdown(plain(EXAMPLE.entries[0].comment))
+        _picture(EXAMPLE.entries[0])
 
 
 def _pictures(kept: dict[int, Entry]) -> None:
@@ -100,6 +103,7 @@ def _picture(entry: Entry) -> Subject | None:
 def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Subject]) -> None:
     """`ready` collects the pictures that can be made. `ends`: whether it is the first, and the last."""
     with st.container(horizontal=True, horizontal_alignment="right"):
+        st.link_button("Open", again(entry.item), icon=":material/open_in_new:", help="The page that it comes from.")
         if not entry.item.only:  # a figure of chosen maps is short already
             key = f"report_length_{number}"
             st.segmented_control(
@@ -142,6 +146,12 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
     )
     if (inputs := _picture(entry)) is not None:
         ready[number] = inputs
+
+
+def again(item: Item) -> str:
+    """The page that it comes from, as it was set. Of its link, which anybody may have written, the parameters alone."""
+    query = urlsplit(item.link).query
+    return f"{entry_of(item.shows).page}{query and '?'}{query}"
 
 
 def _shortened(number: int, key: str) -> None:
