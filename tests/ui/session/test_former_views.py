@@ -18,12 +18,13 @@ ADDRESSES = [(former, now) for former, now in FORMERLY if former.title]  # other
 IDS = [f"{former.page or now.page}/{former.title or former.name}" for former, now in FORMERLY]
 
 
-@pytest.mark.product("now")
+@pytest.mark.product("stem")
 @pytest.mark.parametrize(
-    ("former", "now"), ADDRESSES, ids=[f"{former.page or now.page}/{former.title}" for former, now in ADDRESSES]
+    ("stem", "former", "now"),
+    [(former.page or now.page, former, now) for former, now in ADDRESSES],
+    ids=[f"{former.page or now.page}/{former.title}" for former, now in ADDRESSES],
 )
-def test_an_old_address_opens_what_replaces_it(former: Former, now: Entry):
-    stem = former.page or now.page
+def test_an_old_address_opens_what_replaces_it(stem: str, former: Former, now: Entry):
     test = opened(stem, **{f"{stem}_view": former.title})
     fine(test)
     several = sum(each.page == now.page for each in VIEWS.values()) > 1
