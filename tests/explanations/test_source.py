@@ -175,7 +175,7 @@ def test_what_cannot_be_a_source(files, tmp_path):
 
 
 def test_a_table_that_would_fill_the_memory_is_not_read(files, tmp_path, monkeypatch):
-    large = 300 << 20
+    large = 30 << 20
     parquet.write_table(pyarrow.table({"image": [bytes(large)]}), tmp_path / "zeros.parquet", compression="zstd")
     equal = pyarrow.table({"image": pyarrow.array([b"x"] * 100), "label": pyarrow.array(np.zeros(100, np.int32))})
     parquet.write_table(equal, tmp_path / "equal.parquet")

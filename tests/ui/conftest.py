@@ -38,6 +38,16 @@ def installed_components() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def one_pass(cache: Path) -> None:
+    """For tests that ask the same of the same images: a pass over them is kept by content, and this process makes it
+    once."""
+    kept = cache.parent / "passes"
+    kept.mkdir(parents=True, exist_ok=True)
+    cache.mkdir()
+    (cache / "passes").symlink_to(kept)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def waiting() -> Iterator[None]:
     """An AppTest asks a thousand times a second whether its script has ended, and holds it up each time."""

@@ -35,7 +35,7 @@ VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?")
 
 
 @pytest.fixture(autouse=True)
-def few(monkeypatch):
+def few(monkeypatch, one_pass):
     for module in BUILT_IN.values():
         monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
     monkeypatch.setattr("tests.views.test_contract.FEW", 48)

@@ -34,9 +34,10 @@ def book(test, at=0):
     return json.loads(stage["book"]) | {"value": stage["value"]}
 
 
-@pytest.mark.parametrize(("page", "view"), [("rollout", {}), ("explore", {}), ("relevance", {})])
-def test_a_run_plays_all_its_steps_in_any_view_with_maps(run, page, view):
-    test = opened(page, models=run, image="digit 3", **view)
+@pytest.mark.product  # after a step in every view: tests/views/train/test_after_step.py
+@pytest.mark.parametrize("page", ["rollout", "explore", "relevance"])
+def test_a_run_plays_all_its_steps_in_any_view_with_maps(run, page):
+    test = opened(page, models=run, image="digit 3")
     assert not test.exception
     (switch,) = switches(test)
     assert not switch.value

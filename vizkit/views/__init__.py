@@ -102,7 +102,8 @@ def class_of(name: str) -> "type[View]":
 
 def name_of(view: "View | type[View]") -> str:
     """In `VIEWS`."""
-    return next(name for name, each in VIEWS.items() if each.module == where(view))
+    place = where(view)
+    return next(name for name, each in VIEWS.items() if each.module == place)
 
 
 def where(view: "View | type[View]") -> str:
@@ -117,7 +118,8 @@ def entry(view: "View | type[View]") -> Entry:
 
 def answers(view: "View") -> bool:
     """Whether it shows what models answer, as it is set; one that stands nowhere does not."""
-    return any(each.answers for each in VIEWS.values() if each.module == where(view)) and reads(view) != "nothing"
+    place = where(view)
+    return any(each.answers for each in VIEWS.values() if each.module == place) and reads(view) != "nothing"
 
 
 def meant(view: "View", of: Any) -> Any:

@@ -21,9 +21,9 @@ def key_of(entry: Entry, field: str, control: Control) -> str:
 
 def to_address(view: View) -> dict[str, Text]:
     """By their names in the address all settings that differ from the defaults."""
-    asked = controls(view)
+    asked, of = controls(view), entry(view)
     return {
-        key_of(entry(view), name, asked[name]): as_text(asked[name], value)
+        key_of(of, name, asked[name]): as_text(asked[name], value)
         for name, value in changed(view).items()
         if value is not None
     }
@@ -31,9 +31,9 @@ def to_address(view: View) -> dict[str, Text]:
 
 def from_address(cls: type[V], address: Mapping[str, str | Sequence[str]]) -> V:
     """The view of an address; whatever it cannot have, whoever wrote it, is left out."""
-    settings: dict[str, Any] = {}
+    settings, of = dict[str, Any](), entry(cls)
     for name, control in controls(cls).items():
-        text = address.get(key_of(entry(cls), name, control))
+        text = address.get(key_of(of, name, control))
         if text is None or (value := from_text(control, text)) is None:
             continue
         with suppress(ControlError):

@@ -141,7 +141,7 @@ def usual(script: str) -> list[Message]:
     return messages(script, every=False)
 
 
-@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in SLOW])
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in (*SLOW, "vizkit_slide")])
 def test_it_shows_its_last_message_alone(paper: Page, script: str):
     sent = usual(script)
     assert len(sent) > 1

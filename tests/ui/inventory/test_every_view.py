@@ -36,6 +36,13 @@ def drawn_once(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(making, "made", made)
 
 
+@pytest.fixture(autouse=True)
+def one_record(request: pytest.FixtureRequest):
+    """The views of a data set are of one pass over it."""
+    if request.node.callspec.params["stem"] == "data_set":
+        request.getfixturevalue("one_pass")
+
+
 @pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
 def test_a_view(stem: str, view: View):
     models = models_of(view)
