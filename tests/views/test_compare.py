@@ -144,7 +144,9 @@ def test_photographs_and_features():
     listed = [(each.name, each.share, each.value) for each in nearest]
     assert [name for name, *_ in listed] == sorted(to, key=to.__getitem__, reverse=True), "and not the image itself"
     assert all((share, value) == (max(0.0, to[name]), LIKENESS.text(to[name])) for name, share, value in listed)
-    said = of_kind(SideBySide(images=("flower",)).show([insects]), Said)[0].text
+    alone = list(SideBySide(images=("flower",)).show([insects]))
+    assert any("choose a second one" in line.text for line in of_kind(alone, Line)), "the page is to compare"
+    said = of_kind(alone, Said)[0].text
     assert said.startswith("bundled:insects_vit says of “flower”: ")
 
 

@@ -119,8 +119,9 @@ class SideBySide(Decision, OfImages):
         if self.differ:
             rows = [row for row in rows if row[0].differ]
         yield Said(" ".join(filter(None, (answers.said, self.said(of, found)))))
-        if len(of) == 1:
-            yield Line("One model is chosen: a second one stands beside it, image by image, when it is chosen too.")
+        if alone := len(of) == 1:
+            yield Line("The page compares models: choose a second one, and it stands beside this one.")
+            yield from known(of)  # offers another one
         if unlike := [each.name for each in of if self.responds(each)]:
             has, maps_are = ("has", "its map is") if len(unlike) == 1 else ("have", "their maps are")
             yield Line(f"{joined(unlike)} {has} no attention: {maps_are} how strongly each place responds.")
@@ -135,7 +136,7 @@ class SideBySide(Decision, OfImages):
             show = partial(self.grid, of, answers, rows, images=OTHERS)
             yield every_model(of, self.key_of_many, self.over_many, lambda means: [show(means)])
         yield from map(Line, answers.unmatched())
-        yield from known(of)
+        yield from () if alone else known(of)
         if len(images) > 1 and answers.comparable:
             yield Table(tuple(answers.pairs()), "How often each pair of models agrees, and how far it is apart")
         yield Numbers(lambda: numbers(list(zip(*found, strict=True))) | answers.arrays())
