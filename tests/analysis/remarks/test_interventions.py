@@ -59,6 +59,9 @@ def test_what_restores_most_is_said_with_its_place() -> None:
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, special / 3, ("cls",))
     rough = of_patching("mayfly", 0.9, 0.2, regions, special, ("cls",), over="gull", rough=True)
     assert "to 20 %; so far, of 2 × 2 regions, row 1" in rough, "finer regions say something else"
+    assert of_patching("gull", 0.9999, 0.9998, regions, special, ("cls",)).startswith(
+        "The corruption leaves gull at more than 99 %; of 2 × 2"
+    )
     assert "restores the largest share of its lead over gull (40 %)" in rough, "of a difference of two logits"
 
 

@@ -231,8 +231,10 @@ def of_patching(
     best, worst, text = float(regions.max()), float(regions.min()), value_of(head)
     the, its = ("", f"its lead over {over}" if over else f"its {head.number}") if head.probable else ("the ", "it")
     _, rows, columns = regions.shape
+    was, now = text(before), text(after)
+    does = f"leaves {the}{name} at {was}" if was == now else f"takes {the}{name} from {was} to {now}"
     words = (
-        f"The corruption takes {the}{name} from {text(before)} to {text(after)}; {'so far, ' * rough}of {rows} × "
+        f"The corruption {does}; {'so far, ' * rough}of {rows} × "
         f"{columns} regions, {place(best)} restores the largest share of {its} ({percent(best)})"
     )
     words += f", and {place(worst)} takes the most away ({percent(worst)})" if worst <= -HARM else ""
