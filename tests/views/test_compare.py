@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 import vizkit
 from tests.views.contract import texts
-from vizkit.analysis.comparison.average_map import average, strongest, times_equal
+from vizkit.analysis.comparison.average_map import average, laid, strongest, times_equal
 from vizkit.analysis.comparison.perturbation import LEVELS, PERTURBATIONS, perturbed
 from vizkit.analysis.remarks.answers import agreement
 from vizkit.analysis.remarks.remark import percent
@@ -28,7 +28,7 @@ from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.images import all_photographs, suggested
 from vizkit.views.compare.robustness import Robustness, answers
-from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of
+from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of, share
 from vizkit.views.compare.similarity import kinds
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
@@ -139,10 +139,14 @@ def test_photographs_and_features():
         name: float(torch.cosine_similarity(features.embedding, features.pictured(name).embedding, dim=0))
         for name in ("china", "cat")
     }
-    listed = [(each.name, each.share, each.value) for each in both["flower"][1][0]]
+    over, *nearest = both["flower"][1][0]
+    assert (over.name, over.value) == ("most alike images", "cosine"), "they are no answers"
+    listed = [(each.name, each.share, each.value) for each in nearest]
     assert [name for name, *_ in listed] == sorted(to, key=to.__getitem__, reverse=True), "and not the image itself"
     assert all((share, value) == (max(0.0, to[name]), LIKENESS.text(to[name])) for name, share, value in listed)
-    said = of_kind(SideBySide(images=("flower",)).show([insects]), Said)[0].text
+    alone = list(SideBySide(images=("flower",)).show([insects]))
+    assert any("choose a second one" in line.text for line in of_kind(alone, Line)), "the page is to compare"
+    said = of_kind(alone, Said)[0].text
     assert said.startswith("bundled:insects_vit says of “flower”: ")
 
 
@@ -170,6 +174,15 @@ def test_maps_of_any_unit_and_grid_are_compared_and_averaged():
     assert_close(average([times_equal(fine), times_equal(coarse)]), torch.tensor([[1.0, 2.0], [0.5, 0.5]]))
     assert strongest(fine) == 0.75
     assert strongest(-fine) == 0
+
+
+def test_maps_of_different_grids_are_compared_on_the_coarsest_one():
+    fine, insect = torch.zeros(4, 4), torch.zeros(4, 4)
+    fine[0, 0] = insect[0, 0] = 1.0
+    coarse = Found(torch.tensor([[1.0, 0.0], [0.0, 0.0]]), False, laid(insect, (2, 2)))
+    assert share(Found(fine, False, insect), (4, 4), True) == 1, "all of it lies there"
+    assert share(Found(fine, False, insect), (2, 2), True) == share(coarse, (2, 2), True) == 0.25
+    assert share(Found(fine, False, None), (2, 2), False) == 1, "no insect: the strongest tenth"
 
 
 def test_one_scale_counts_doublings_whatever_the_maps():

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from vizkit.datasets import folder_of
+from vizkit.datasets.image_set import ImageSet, Source, digest_of
 from vizkit.image import RGB, open_image
 
 HOME = Path(__file__).parents[1] / "bundled" / "photographs"
@@ -32,3 +35,13 @@ def picture(name: str) -> RGB:
         raise ValueError(f"expected a photograph of {', '.join(NAMES)}, found {name!r}")
     home = HOME if name in BROUGHT else folder_of("sklearn") / "datasets" / "images"
     return open_image(home / f"{name}.jpg").copy()
+
+
+class Photographs(Source):
+    def picture(self, index: int) -> RGB:
+        return picture(NAMES[index])
+
+
+def as_set(split: str) -> ImageSet:
+    """All of them, each a class of its own, as a split of what `datasets.opening` opens."""
+    return ImageSet("photographs", split, NAMES, np.arange(len(NAMES)), Photographs(), digest_of("photographs", NAMES))

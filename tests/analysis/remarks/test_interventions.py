@@ -47,7 +47,7 @@ def test_what_restores_most_is_said_with_its_place() -> None:
     special = torch.tensor([[0.1], [0.6], [1.0]])
     words = of_patching("mayfly", 0.9, 0.2, regions, special, ("cls",))
     assert words == (
-        "The corruption takes mayfly from 90 % to 20 %; of single regions, row 1, column 2 after block 2 restores the "
+        "The corruption takes mayfly from 90 % to 20 %; of 2 × 2 regions, row 1, column 2 after block 2 restores the "
         "largest share of its logit (40 %); from block 2 on the cls token alone restores more than half."
     )
     regions[2, 1, 0] = -1.24
@@ -57,6 +57,12 @@ def test_what_restores_most_is_said_with_its_place() -> None:
     by_construction = torch.tensor([[0.1], [0.2], [1.0]])
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, by_construction, ("cls",)), "the head reads it"
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, special / 3, ("cls",))
+    rough = of_patching("mayfly", 0.9, 0.2, regions, special, ("cls",), over="gull", rough=True)
+    assert "to 20 %; so far, of 2 × 2 regions, row 1" in rough, "finer regions say something else"
+    assert of_patching("gull", 0.9999, 0.9998, regions, special, ("cls",)).startswith(
+        "The corruption leaves gull at more than 99 %; of 2 × 2"
+    )
+    assert "restores the largest share of its lead over gull (40 %)" in rough, "of a difference of two logits"
 
 
 def test_where_a_direction_turns_the_answer() -> None:
@@ -148,7 +154,9 @@ def test_of_an_image_among_others_the_nearest_is_named() -> None:
     assert changed([0.9, 0.3, 0.4]) == (
         f"{falls} 0.900; the nearest other image was cat and is cup, 0.500 before and 0.400 now."
     )
-    assert "likeness to itself stays at 1.000; the nearest" in changed([0.9999, 0.3, 0.4])
+    assert changed([0.9999, 0.501, 0.4]) == (
+        "With a head off, the likeness to itself hardly moves, at 1.000; the nearest other image stays cat, 0.501."
+    )
     assert changed([0.2, 0.3, 0.4]) == f"{falls} 0.200, and it is nearer to cup, 0.400."
     search = Search("keep", (3,), (0.1, 0.6), True, 40, 99, ((0.7, 0.2), (0.65, 0.3)))
     assert of_smallest(search, "patches", names[0], LIKENESS, names[1:]) == (

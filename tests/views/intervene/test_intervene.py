@@ -11,6 +11,7 @@ from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.datasets import photographs, samples
 from vizkit.views import meant
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
+from vizkit.views.compare import similarity
 from vizkit.views.compare.similarity import LayerSimilarity
 from vizkit.views.intervene import heads as heads_view
 from vizkit.views.intervene import heads_known
@@ -249,6 +250,19 @@ def test_a_smaller_set_may_exist_only_of_more_than_one():
     assert "at 60 %; without any it has 10 %" in words[0]
 
 
+def test_of_a_large_model_regions_of_some_patches_are_taken_so_that_the_search_ends(monkeypatch: pytest.MonkeyPatch):
+    of = subject("digits_vit")
+    assert Smallest().grid(of) == (8, 8)
+    monkeypatch.setattr("vizkit.views.intervene.smallest.AT_ONCE", 0)
+    monkeypatch.setattr("vizkit.views.intervene.smallest.COARSE", 4)
+    (later,) = Smallest(goal="flip").show(of)
+    assert isinstance(later, Later)
+    assert not later.button, "it begins by itself"
+    blocks = list(flat(later.now()))
+    assert "of 16 regions" in said(blocks)
+    assert numbers(blocks)["grid"].tolist() == [4, 4]
+
+
 def test_what_was_taken_before_a_stop_is_shown():
     of = subject("digits_cnn")
     (later,) = Smallest(goal="flip").show(of)
@@ -332,6 +346,9 @@ def test_a_model_without_classes_loses_likeness(monkeypatch: pytest.MonkeyPatch)
     loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     assert heads_view.known([of])[0] == "distance"
+    looks = said(shown(Heads(), of))
+    assert "Mean of 2 photographs that come with vizkit" in looks, "not of drawn insects"
+    assert "did not learn" not in looks
     (*_, later) = Heads(what="lost").show(of)
     assert isinstance(later, Later)
     later.jobs[0].work(lambda *_: None)
@@ -355,6 +372,19 @@ def test_a_bundled_model_with_itself_and_with_another_one():
     other = shown(LayerSimilarity(other="Swin · digits"), of)
     assert "The most alike are layer" in said(other)
     assert chart(other, "CKA").data[0].customdata[0][5] == ["blocks.0", "layers.1.blocks.3"]
+    of.beside = (titled("digits_swin"),)
+    assert said(shown(LayerSimilarity(), of)) == said(other), "of two that are shown it opens on both"
+
+
+def test_what_a_model_never_learned_is_said_of_the_images_that_it_is_measured_on(monkeypatch: pytest.MonkeyPatch):
+    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    monkeypatch.setattr(similarity, "IMAGES", 8)
+    (later,) = LayerSimilarity().show(of)
+    assert isinstance(later, Later)
+    assert not later.button, "it begins by itself"
+    assert " Measured on insects, which test_vit never learned." in said(list(flat(later.now())))
+    assert "never learned" not in said(shown(LayerSimilarity(), titled("insects_deit")))
 
 
 def test_deciding_parts_compare_drawing_by_drawing():

@@ -19,9 +19,12 @@ def times_equal(heat: Float[Tensor, "row column"]) -> Float[Tensor, "row column"
 
 def average(maps: Sequence[Float[Tensor, "_row _column"]]) -> Float[Tensor, "row column"]:
     """The mean, place by place, on the grid of the first; others are laid onto it by area."""
-    size = maps[0].shape
-    laid = (each if each.shape == size else F.interpolate(each[None, None], size, mode="area")[0, 0] for each in maps)
-    return torch.stack(list(laid)).mean(0)
+    return torch.stack([laid(each, maps[0].shape) for each in maps]).mean(0)
+
+
+def laid(heat: Float[Tensor, "row column"], grid: Sequence[int]) -> Float[Tensor, "row2 column2"]:
+    """On another grid, (rows, columns): the mean over the area of each of its places."""
+    return F.interpolate(heat[None, None], tuple(grid), mode="area")[0, 0]
 
 
 def strongest(heat: Float[Tensor, "row column"]) -> float:

@@ -29,12 +29,13 @@ def of_answers(
     first, now = (max(range(len(names)), key=each.__getitem__) for each in (before, after))
     with_, was, its = f"With {changes}", text(before[first]), text(after[first])
     fell = f"at {its}" if was == its else f"from {was} to {its}"
-    moves = f"stays {fell}" if was == its else f"goes {fell}"
+    little = was == its or (head.bounded and abs(after[first] - before[first]) < LITTLE)
+    moves = f"hardly moves, {fell}" if little else f"goes {fell}"
     if not head.probable:
         return f"{with_}, the {names[first]} {moves}{_nearest(names, before, after) if head is LIKENESS else ''}."
     if first != now:
         return f"{with_}, the answer is {names[now]} ({text(after[now])}) and no longer {names[first]}, which {moves}."
-    if abs(after[first] - before[first]) < LITTLE:
+    if little:
         return f"{with_}, the answer hardly moves: {names[first]}, {fell}."
     return f"{with_}, the answer stays {names[first]}, {fell}."
 
@@ -46,7 +47,9 @@ def _nearest(names: Sequence[str], before: Sequence[float], after: Sequence[floa
     was, now = (max(range(1, len(names)), key=each.__getitem__) for each in (before, after))
     if after[now] > after[0]:
         return f", and it is nearer to {names[now]}, {LIKENESS.text(after[now])}"
-    likeness = f"{LIKENESS.text(before[was])} before and {LIKENESS.text(after[now])} now"
+    likeness = LIKENESS.text(after[now])
+    if was != now or abs(after[now] - before[now]) >= LITTLE:
+        likeness = f"{LIKENESS.text(before[was])} before and {likeness} now"
     return f"; the nearest other image {'stays' if was == now else f'was {names[was]} and is'} {names[now]}, {likeness}"
 
 
@@ -214,19 +217,25 @@ def of_patching(
     special: Float[Tensor, "layer special"],
     names: Sequence[str],
     head: Head = SOFTMAX,
+    over: str = "",
+    rough: bool = False,
 ) -> str:
     """Which region of a clean run restores the most of an answer whose value a corruption took from `before` to
-    `after`, which takes the most away, and from which block on a special token alone restores half."""
+    `after`, which takes the most away, and from which block on a special token alone restores half. `over`: the answer
+    that its logit is compared with; `rough`: finer regions are still to come."""
 
     def place(share: float) -> str:
         layer, row, column = (int(at[0]) + 1 for at in (regions == share).nonzero().T)
         return f"row {row}, column {column} after block {layer}"
 
     best, worst, text = float(regions.max()), float(regions.min()), value_of(head)
-    the, its = ("", f"its {head.number}") if head.probable else ("the ", "it")
+    the, its = ("", f"its lead over {over}" if over else f"its {head.number}") if head.probable else ("the ", "it")
+    _, rows, columns = regions.shape
+    was, now = text(before), text(after)
+    does = f"leaves {the}{name} at {was}" if was == now else f"takes {the}{name} from {was} to {now}"
     words = (
-        f"The corruption takes {the}{name} from {text(before)} to {text(after)}; of single regions, {place(best)} "
-        f"restores the largest share of {its} ({percent(best)})"
+        f"The corruption {does}; {'so far, ' * rough}of {rows} × "
+        f"{columns} regions, {place(best)} restores the largest share of {its} ({percent(best)})"
     )
     words += f", and {place(worst)} takes the most away ({percent(worst)})" if worst <= -HARM else ""
     for at, token in enumerate(names):

@@ -13,7 +13,7 @@ from vizkit.analysis.comparison.disagreement import divergences, groups, overlap
 from vizkit.analysis.remarks.answers import agreement, right_on
 from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.class_bars import Answer
-from vizkit.figure.palette import class_colours
+from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.heads import LIKENESS, SOFTMAX
 from vizkit.image import ImageError
 from vizkit.models import ModelError
@@ -190,12 +190,7 @@ class Answers:
     def unmatched(self) -> Iterator[str]:
         """Which models give no classes, and which pairs have a part of their classes in common by name, or none."""
         for each in self.of:
-            if each.loaded.head is LIKENESS:
-                yield (
-                    f"{each.name} gives {each.loaded.head.gives}: beside each image stand those of this table whose "
-                    "embeddings are most like its own, with the cosine."
-                )
-            elif not each.loaded.head.exclusive:
+            if not each.loaded.head.exclusive:
                 yield f"{each.name} gives {each.loaded.head.gives}: shown beside the others, not compared."
         for pair in combinations([at for at, each in enumerate(self.of) if each.loaded.head.exclusive], 2):
             shared, sizes = len(self.comparable.get(pair, ([],))[0]), [len(self.agreed.of[at]) for at in pair]
@@ -224,11 +219,13 @@ class Answers:
         return [(row.label(place, at), value, self.colours[joint[at]]) for at, value in row.tops(place)]
 
     def shown(self, row: Row, place: int) -> tuple[Answer, ...]:
-        """As they stand beside a map, the first marked where it is known whether it is right."""
-        head, right = row.of[place].loaded.head, row.right(place)
-        return tuple(
+        """As they stand beside a map, the first marked where it is known whether it is right; images, which are no
+        answers, under a head that says so."""
+        head, right, bars = row.of[place].loaded.head, row.right(place), self.bars(row, place)
+        over = (Answer("most alike images", 0.0, OTHERS, "cosine"),) if head is LIKENESS and bars else ()
+        return *over, *(
             Answer(name, max(0.0, value) if head.bounded else 0.0, colour, head.text(value), None if at else right)
-            for at, (name, value, colour) in enumerate(self.bars(row, place))
+            for at, (name, value, colour) in enumerate(bars)
         )
 
     def pairs(self) -> Iterator[dict[str, str | float | None]]:

@@ -41,7 +41,6 @@ from vizkit.views.view import How, View
 from vizkit.writing import csv_rows
 
 PICTURE_PX, EXACT_PX = 176, 64
-WAITING = "No model has answered to all changes yet; how far they are is said below."
 BY_TIME = sorted(PERTURBATIONS.items(), key=lambda each: each[1].chance)  # what is drawn several times comes last
 Logits = Mapping[str, Tensor]  # of every change, (draw, strength, label)
 
@@ -118,7 +117,7 @@ class Robustness(View):
             }
             there = [Withstood(each, some) for each, some in logits.items() if some]
             whole = [each for each in there if each.whole]
-            yield Said(said(whole)) if whole else Line(WAITING)
+            yield Said(said(whole)) if whole else Line(f"So far: {len(found)} of {len(jobs)} curves.")
             yield self.canvas(able, there, pictures, of[0].rgb)
             if whole:
                 yield from below(whole, self.draws)

@@ -12,10 +12,11 @@ from torch import Tensor
 from vizkit.analysis.attention.attention_map import attention_map, head_map
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.analysis.comparison.average_map import average, strongest, times_equal
+from vizkit.analysis.comparison.average_map import average, laid, strongest, times_equal
 from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
+from vizkit.heads import TINY
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Download, Grid, Line, Link, Numbers, Said, Table, Tile
 from vizkit.views.compare.answers import REFUSALS, Answers, Row
@@ -40,11 +41,11 @@ QUANTITY = "times an equal share; every doubling is one step of colour"
 
 @dataclass(frozen=True)
 class Found:
-    """One map, in times an equal share. `on_insect`: (share, area), of drawn ones."""
+    """One map, in times an equal share. `covered`: how much of each place the insect covers, of drawn ones."""
 
     heat: Tensor
     signed: bool
-    on_insect: tuple[float, float] | None
+    covered: Tensor | None
 
 
 def of_layer(view: "SideBySide") -> bool:
@@ -118,6 +119,9 @@ class SideBySide(Decision, OfImages):
         if self.differ:
             rows = [row for row in rows if row[0].differ]
         yield Said(" ".join(filter(None, (answers.said, self.said(of, found)))))
+        if alone := len(of) == 1:
+            yield Line("The page compares models: choose a second one, and it stands beside this one.")
+            yield from known(of)  # offers another one
         if unlike := [each.name for each in of if self.responds(each)]:
             has, maps_are = ("has", "its map is") if len(unlike) == 1 else ("have", "their maps are")
             yield Line(f"{joined(unlike)} {has} no attention: {maps_are} how strongly each place responds.")
@@ -132,7 +136,7 @@ class SideBySide(Decision, OfImages):
             show = partial(self.grid, of, answers, rows, images=OTHERS)
             yield every_model(of, self.key_of_many, self.over_many, lambda means: [show(means)])
         yield from map(Line, answers.unmatched())
-        yield from known(of)
+        yield from () if alone else known(of)
         if len(images) > 1 and answers.comparable:
             yield Table(tuple(answers.pairs()), "How often each pair of models agrees, and how far it is apart")
         yield Numbers(lambda: numbers(list(zip(*found, strict=True))) | answers.arrays())
@@ -182,11 +186,7 @@ class SideBySide(Decision, OfImages):
             heat, signed = self.of_layer(of) if self.method == LAYER else self.of_class(of)
         except REFUSALS as sentence:
             return str(sentence)
-        covered = of.covered((heat.shape[0], heat.shape[1]))
-        weights = heat.clamp(min=0)
-        total, heat = float(weights.sum()), times_equal(heat)
-        on = None if covered is None or not total else (float((weights * covered).sum()) / total, float(covered.mean()))
-        return Found(heat, signed, on)
+        return Found(times_equal(heat), signed, of.covered(heat.shape))
 
     def responds(self, of: Subject) -> bool:
         """Whether its map of a layer is no attention, for it has none."""
@@ -220,22 +220,24 @@ class SideBySide(Decision, OfImages):
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def said(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]]) -> str:
-        """On drawn insects which model has most of its map on them, else whose maps have most on few places; of two
-        kinds each is named."""
+        """On drawn insects which model has most of its map on them, else whose maps have most on few places, all on
+        the coarsest grid among them, for large places hold more; of two kinds each is named."""
         mixed = len({*map(self.responds, of)}) > 1
         every = {
             self.named(each) if mixed else each.name: maps
             for each, column in zip(of, zip(*found, strict=True), strict=True)
             if (maps := those(column))
         }
-        pairs = {name: [each.on_insect for each in maps if each.on_insect] for name, maps in every.items()}
-        if every and all(len(pairs[name]) == len(maps) for name, maps in every.items()):
-            areas = [area for each in pairs.values() for _, area in each]
-            where = f"on the insect, which covers {percent(sum(areas) / len(areas))} of the image"
-            shares = {name: sum(share for share, _ in each) / len(each) for name, each in pairs.items()}
-        else:
-            where = "on the strongest tenth of the places"
-            shares = {name: sum(strongest(each.heat) for each in maps) / len(maps) for name, maps in every.items()}
+        grids = {each.heat.shape for maps in every.values() for each in maps}
+        grid = tuple(min(sides) for sides in zip(*grids, strict=True))
+        insects = [each.covered for maps in every.values() for each in maps]
+        covered = [float(each.mean()) for each in insects if each is not None]
+        drawn = bool(covered) and len(covered) == len(insects)
+        where = "on the strongest tenth of the places"
+        if drawn:
+            where = f"on the insect, which covers {percent(sum(covered) / len(covered))} of the image"
+        where += f", on one grid of {grid[0]} × {grid[1]}" if len(grids) > 1 else ""
+        shares = {name: sum(share(each, grid, drawn) for each in maps) / len(maps) for name, maps in every.items()}
         return of_models(shares, where, len(found)) or ""
 
     def key_of_many(self, of: Subject) -> Hashable:
@@ -261,6 +263,14 @@ def others(of: Subject) -> "ImageSet":
 def those(found: Sequence[Found | str]) -> list[Found]:
     """Where there is a map."""
     return [each for each in found if isinstance(each, Found)]
+
+
+def share(found: Found, grid: Sequence[int], drawn: bool) -> float:
+    """Of a map on this grid, what is above 0: how much lies on the insect, or on the strongest tenth of the places."""
+    heat = laid(found.heat.clamp(min=0), grid)
+    if not drawn or found.covered is None:
+        return strongest(heat)
+    return float((heat * laid(found.covered, grid)).sum() / heat.sum().clamp(min=TINY))
 
 
 def mean_of(maps: Sequence[Found]) -> Tensor:

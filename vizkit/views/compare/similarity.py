@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from vizkit.analysis.remarks.interventions import of_alignment
+from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.charts import heat_map
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
@@ -16,12 +17,14 @@ from vizkit.views.compare.runs import compared
 from vizkit.views.controls import choice, folder
 from vizkit.views.data_set.recorded import allowed, run_at
 from vizkit.views.distillation.labelled import subject_called
+from vizkit.views.intervene.steer import set_for
 from vizkit.views.measured_with import EXPERIMENTS, others
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
 RECORDS = ("similarity/digits.json", "similarity/insects.json")
-IMAGES = 256
+IMAGES, FEW = 256, 64
+LARGE = 10_000_000  # parameters; with a model that has more FEW images are measured, so that nobody waits a minute
 MOST_NUMBERED = 12
 ITSELF = "itself"
 LAYERS, MAPS = "layers", "maps"
@@ -38,10 +41,10 @@ class Alike(NamedTuple):
 
 
 def partners(of: Sequence[Subject]) -> list[str]:
-    """The others that are shown, and the bundled models that were measured with it."""
+    """The others that are shown, the model itself, and the bundled models that were measured with it."""
     own = called(of[0]) if of else ""
     names = [called(each) for each in (*of[1:], *(of[0].beside if of else ()))]
-    return [ITSELF, *(name for name in dict.fromkeys([*names, *_measured_with(own)]) if name != own)]
+    return [name for name in dict.fromkeys([*names, ITSELF, *_measured_with(own)]) if name != own]
 
 
 def kinds(of: Sequence[Subject]) -> list[str]:
@@ -69,11 +72,10 @@ class LayerSimilarity(View):
     less: str = folder(
         "Compared with those of", key="similarity_less", when=lambda view: view.between == MAPS, runs=True
     )
-    other: str = choice(
+    other: str | None = choice(
         "Compared with",
         partners,
-        "Of bundled models of the same data it is known; others are measured when that is wanted.",
-        default=ITSELF,
+        "Of bundled models of the same data it is known; others are measured.",
         key="similarity_with",
         listed=True,
         runs=True,
@@ -96,7 +98,10 @@ class LayerSimilarity(View):
     def title(self, of: Subject) -> str:
         if self.between == MAPS:
             return f"How alike the maps are: {self.maps} and {self.less}"
-        return f"How alike the layers are: {called(of)} and {self.other}"
+        return f"How alike the layers are: {called(of)} and {self.of_other(of)}"
+
+    def of_other(self, of: Subject) -> str:
+        return self.other or partners([of])[0]
 
     def show(self, of: Subject) -> Blocks:
         if self.between == MAPS:
@@ -105,42 +110,48 @@ class LayerSimilarity(View):
             one, other = (run_at(of.folders[name]) for name in (self.maps, self.less))
             yield from compared(one, other, partial(allowed, of))
             return
-        name = called(of)
-        other = name if self.other == ITSELF else self.other
+        name, other = self.names(of)
         if (alike := shipped(name, other)) is not None:
             yield from self.drawn(of, alike)
             return
         data = "digits" if of.loaded.preprocessing.channels == 1 else "insects"
+        models = self.models(of)
+        images = FEW if max(each.parameters for each in models) > LARGE else IMAGES
         key = OfModel(("cka", other, data))
         parts: list[Any] = of.kept(OfModel(("cka so far", other, data)), list)
 
         def show(found: Mapping[Hashable, Any]) -> Blocks:
-            result = found.get(key) or (gathered(of, self.models(of), parts, data) if parts else None)
-            yield from self.drawn(of, result) if result else ()
+            result = found.get(key) or (gathered(of, models, parts, data) if parts else None)
+            yield from self.drawn(of, result, strange) if result else ()
 
-        words = f"{IMAGES} images of {data} go through {'the model' if other == name else 'both models'}, once"
-        job = Job(key, words, partial(self.measured, of, data, parts))
-        button = "Go on" if parts else f"Measure on {IMAGES} images"
-        if of.find(key) is None:
-            yield Line(f"{words}.")
-        yield Later(of, (job,), show, button)
+        named = dict(zip(dict.fromkeys((name, other)), models, strict=True))
+        strange = [name for name, each in named.items() if set_for(each) != data]
+        words = f"{images} images of {data} go through {'the model' if other == name else 'both models'}, once"
+        yield Later(of, (Job(key, words, partial(self.measured, of, data, images, parts)),), show)
+
+    def names(self, of: Subject) -> tuple[str, str]:
+        """Of the model, and of the one that it is compared with: perhaps itself."""
+        other = self.of_other(of)
+        return called(of), called(of) if other == ITSELF else other
 
     def models(self, of: Subject) -> list[Any]:
-        if self.other in (ITSELF, called(of)):
-            return [of.loaded]
-        return [of.loaded, subject_called(self.other, [of, *of.beside]).loaded]
+        name, other = self.names(of)
+        return [of.loaded, *([] if other == name else [subject_called(other, [of, *of.beside]).loaded])]
 
-    def measured(self, of: Subject, data: str, parts: list[Any], progress: Callable[[int, int], None]) -> Alike:
+    def measured(
+        self, of: Subject, data: str, images: int, parts: list[Any], progress: Callable[[int, int], None]
+    ) -> Alike:
         from vizkit.evaluation.inside.similarity import similarity
 
         models = self.models(of)
-        similarity(models, data, IMAGES, tell=lambda share: progress(round(1000 * share), 1000), parts=parts)
+        similarity(models, data, images, tell=lambda share: progress(round(1000 * share), 1000), parts=parts)
         return gathered(of, models, parts, data)
 
-    def drawn(self, of: Subject, alike: Alike) -> Blocks:
-        name = called(of)
-        other = name if self.other == ITSELF else self.other
-        yield Said(of_alignment(alike.values, name, "" if name == other else other))
+    def drawn(self, of: Subject, alike: Alike, strange: Sequence[str] = ()) -> Blocks:
+        """`strange`: models that did not learn such images."""
+        name, other = self.names(of)
+        measured = f" Measured on {alike.data}, which {joined(strange)} never learned." if strange else ""
+        yield Said(of_alignment(alike.values, name, "" if name == other else other) + measured)
         yield Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
         yield Line(f"{alike.images} test images of {alike.data}. Hover a cell for the names of its blocks.")
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}
@@ -192,9 +203,8 @@ def gathered(of: Subject, models: Sequence[Any], parts: Sequence[Any], data: str
 def map_of(alike: Alike, name: str, other: str) -> "object":
     """Layers from below upwards and from left to right, as published."""
     digits = 2 if max(alike.values.shape) <= MOST_NUMBERED else None
-    figure = heat_map(
-        alike.values, f"layer of {other}", f"layer of {name}", limit=1.0, digits=digits, height=480, quantity="CKA"
-    )
+    look: dict[str, Any] = {"limit": 1.0, "digits": digits, "bar": digits is None, "height": 480, "quantity": "CKA"}
+    figure = heat_map(alike.values, f"layer of {other}", f"layer of {name}", **look)
     rows, columns = (list(range(1, len(names) + 1)) for names in (alike.rows, alike.columns))
     figure.update_traces(
         x=columns,

@@ -205,14 +205,15 @@ class Heads(View):
         kind = self.kind(of) if what in IMPORTANCE else BEHAVIOURS
         kept = rows_of(of, kind)
         often = "each once" if kind == BEHAVIOURS else "once for every head"
-        words = f"{IMAGES} images of {data_for(of)} go through {of.name}, {often}"
+        data, images = data_for(of, kind)
+        words = f"{images} {images_in(data)} go through {of.name}, {often}"
         job = Job(OfModel(("heads", kind)), words, partial(measured, kept))
         done = kept.done
-        if done < IMAGES and of.find(job.key) is None:
+        if done < images and of.find(job.key) is None:
             yield Line(f"{words}.")
-        asked = f"Go on after {done} images" if done else f"Measure on {IMAGES} images"
+        asked = f"Go on after {done} images" if done else f"Measure on {images} images"
         button = "" if kind == BEHAVIOURS else asked  # one pass for each image begins by itself
-        yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of)) if kept.done else (), button)
+        yield Later(of, (job,), lambda _: self.drawn(of, measured_here(of, kind)) if kept.done else (), button)
 
     def drawn(self, of: Subject, atlas: HeadAtlas) -> Blocks:
         what, kind = self.of_heads(of), self.kind(of)
@@ -233,14 +234,13 @@ class Heads(View):
         )
         images = importance.images if importance else atlas.images
         grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
-        so_far = (
-            f"the first {images} of {IMAGES}" if images < IMAGES and shipped(of.loaded.name) is None else f"{images}"
-        )
+        most = images if shipped(of.loaded.name) else data_for(of, kind if importance else BEHAVIOURS)[1]
+        so_far = f"{images}" if images >= most else f"the first {images} of {most}"
         pale = " Pale cells may be chance." if chance else ""
         strange = (
             "" if set_for(of.loaded) == atlas.data else f" It is measured on {atlas.data}, which it did not learn."
         )
-        few = Line(f"Mean of {so_far} test images of {atlas.data}. Click a head for its images.{pale}")
+        few = Line(f"Mean of {so_far} {images_in(atlas.data)}. Click a head for its images.{pale}")
         yield Said(f"{sentence(atlas, what, kind, values)}{strange}")
         yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)
@@ -315,6 +315,10 @@ class Heads(View):
 
 
 # ---- what is seen ----------------------------------------------------------------------------------------------------
+def images_in(data: str) -> str:
+    return "photographs that come with vizkit" if data == "photographs" else f"test images of {data}"
+
+
 def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) -> str:
     importance = atlas.importance.get(kind)
     if what in IMPORTANCE and importance is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from vizkit.analysis.attention.head_atlas import HeadAtlas, from_json
 from vizkit.analysis.attention.head_importance import HeadImportance
 from vizkit.analysis.attention.pruning import Pruning
+from vizkit.datasets import photographs
 from vizkit.explanations.parts import RunError
 from vizkit.heads import EMBEDDING, LIKENESS
 from vizkit.models import EditError
@@ -63,34 +64,40 @@ def known_of(loaded: "Loaded", names: Iterable[str]) -> list[str]:
     return [*(name for name in names if name not in IMPORTANCE), *losses]
 
 
-def data_for(of: Subject) -> str:
-    return "digits" if of.loaded.preprocessing.channels == 1 else "insects"
+def data_for(of: Subject, kind: str) -> tuple[str, int]:
+    """What a model is measured on, and how many of them: where one without classes looks is seen on the photographs at
+    hand, which are too few for what it loses."""
+    if kind == BEHAVIOURS and not of.loaded.classifies:
+        return "photographs", min(IMAGES, len(photographs.NAMES))
+    return "digits" if of.loaded.preprocessing.channels == 1 else "insects", IMAGES
 
 
 def rows_of(of: Subject, kind: str) -> "Kept":
     """What each does, or what is lost without each, over IMAGES images: rows that are there, and how to make them."""
     from vizkit.evaluation.inside import heads
 
-    given = of.opened, data_for(of), IMAGES
+    given = of.opened, *data_for(of, kind)
     if kind == BEHAVIOURS:
         return heads.behaviours(*given, weights=of.weights)
     return heads.importance(*given, ABLATION[kind], weights=of.weights)
 
 
-def measured_here(of: Subject) -> HeadAtlas:
-    """Everything that is known so far."""
+def measured_here(of: Subject, kind: str) -> HeadAtlas:
+    """Everything that is known so far of the images of what is shown."""
     from vizkit.evaluation.inside.heads import means, summed
 
-    rows = {kind: rows_of(of, kind).rows() for kind in (BEHAVIOURS, *ABLATION)}
-    importance = {kind: summed(one, names_of(of)) for kind in ABLATION if (one := rows[kind]) is not None}
-    behaviours = {} if (one := rows[BEHAVIOURS]) is None else means(one)
-    images = max(0 if one is None else len(one) for one in rows.values())
+    data, _ = alike = data_for(of, kind)
+    found = {each: rows_of(of, each).rows() for each in (BEHAVIOURS, *ABLATION) if data_for(of, each) == alike}
+    rows = {each: one for each, one in found.items() if one is not None}
+    importance = {each: summed(rows[each], names_of(of)) for each in ABLATION if each in rows}
+    behaviours = means(rows[BEHAVIOURS]) if BEHAVIOURS in rows else {}
+    images = max(map(len, rows.values()), default=0)
     pruning = {
         kind: found
         for kind, each in importance.items()
         if (found := of.find(OfModel(("heads", kind, PRUNING, each.images)))) is not None
     }
-    return HeadAtlas(names_of(of), data_for(of), images, behaviours, importance, pruning)
+    return HeadAtlas(names_of(of), data, images, behaviours, importance, pruning)
 
 
 def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
@@ -103,6 +110,6 @@ def measured(kept: "Kept", progress: Callable[[int, int], None]) -> int:
 def pruned(of: Subject, order: HeadImportance, kind: str, progress: Callable[[int, int], None]) -> Pruning:
     from vizkit.evaluation.inside import heads
 
-    kept = heads.without(of.opened, data_for(of), IMAGES, order, ABLATION[kind], weights=of.weights)
+    kept = heads.without(of.opened, *data_for(of, kind), order, ABLATION[kind], weights=of.weights)
     measured(kept, progress)
     return heads.pruned(kept.every(), order)

@@ -275,8 +275,9 @@ def by_layer(
         values = head.values(lens.logits)
         colours = class_colours(compared, values.shape[1])  # those of the map
         for at, (label, colour) in enumerate(zip(compared, colours, strict=True)):
+            name = "this image" if head is LIKENESS and not label else loaded.label(label)
             # Two classes of one name are two lines.
-            lines[f"{loaded.label(label)}{' ' * at}"] = colour, values[:, label].numpy()
+            lines[f"{name}{' ' * at}"] = colour, values[:, label].numpy()
     if made is not None:
         parts = made.embedding, made.attention.numpy(), made.mlp.numpy(), made.bias
         added = [

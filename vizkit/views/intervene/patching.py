@@ -171,7 +171,10 @@ class Patching(Among, Decision):
         clean, worse = (float(loaded.head.values(logits)[target]) for logits in (made.clean, made.corrupted))
         taken = "which the corrupted image is taken for" if rival == int(made.corrupted.argmax()) else "the next answer"
         chosen = "" if against is not None or rival is None else f", {taken}"
-        said = of_patching(loaded.label(target), clean, worse, regions, special, made.names, loaded.head)
+        over_whom = "" if rival is None else loaded.label(rival)
+        said = of_patching(
+            loaded.label(target), clean, worse, regions, special, made.names, loaded.head, over=over_whom, rough=rough
+        )
         yield Said(said)
         yield Answered(loaded)
         yield Line(f"{in_words(loaded, made.clean, target, rival)}{chosen}")

@@ -17,6 +17,7 @@ from vizkit.figure.patch_cells import numbered_cells
 from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
 from vizkit.models import EditError
+from vizkit.models.probes.interventions.patching import sides_of
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views.blocks import Answered, Blocks, Chart, Columns, Heading, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice
@@ -25,7 +26,8 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import How
 
 MOST = 60  # parts that are taken at the most
-AT_ONCE = 10_000_000  # parameters; in larger models the search begins when it is asked for
+AT_ONCE = 10_000_000  # parameters; in larger models regions are taken, and heads when somebody asks for it
+COARSE = 8  # rows of regions at most
 GOALS = {"keep": "alone keep the answer", "flip": "change it when they are taken away"}
 FILLS = {"mean": "the mean colour", "blur": "a blur"}
 COVER = 0.88
@@ -63,7 +65,16 @@ class Smallest(Among):
     )
 
     def title(self, of: Subject) -> str:
-        return f"The fewest {self.parts} that {GOALS[self.goal]}: {self.name(of)}"
+        return f"The fewest {self.taken(of)} that {GOALS[self.goal]}: {self.name(of)}"
+
+    def grid(self, of: Subject) -> tuple[int, int]:
+        """Of what is taken from the image: its patches, of a large model regions of some patches each."""
+        cells = cells_of(of.seen)
+        rows, columns = cells if of.loaded.parameters <= AT_ONCE else sides_of([cells], COARSE)[0]
+        return cells if cells == (rows, columns) else (min(COARSE, rows), min(COARSE, columns))
+
+    def taken(self, of: Subject) -> str:
+        return "regions" if self.parts == "patches" and self.grid(of) != cells_of(of.seen) else self.parts
 
     def name(self, of: Subject) -> str:
         return of.loaded.label(of.loaded.head.target(of.seen.logits))
@@ -77,23 +88,23 @@ class Smallest(Among):
             raise NotApplicable(f"{of.name} gives {of.loaded.head.gives}: there is no answer to keep or flip.")
         key = ("smallest set", self.parts, self.goal, self.fill if self.parts == "patches" else "")
         so_far: list[Search] = of.kept((*key, "so far"), list)  # what is there when it is stopped
-        work = partial(searched, of, self.parts, self.goal, self.fill, so_far)
+        work = partial(searched, of, self.parts, self.grid(of), self.goal, self.fill, so_far)
 
         def show(found: Mapping[Hashable, Any]) -> Blocks:
             result = found.get(key) or next(iter(so_far[-1:]), None)
             yield from self.drawn(of, result) if result else (self.picture(of, None),)
 
-        button = "Search" if of.loaded.parameters > AT_ONCE else ""
-        yield Later(of, (Job(key, f"{self.parts.capitalize()} are taken one by one", work),), show, button)
+        button = "Search" if of.loaded.parameters > AT_ONCE and self.parts == "heads" else ""
+        yield Later(of, (Job(key, f"{begun(self.taken(of))} are taken one by one", work),), show, button)
 
     # ---- what is seen ------------------------------------------------------------------------------------------------
     def drawn(self, of: Subject, result: Search) -> Blocks:
-        name, head = self.name(of), of.loaded.head
+        name, head, taken = self.name(of), of.loaded.head, self.taken(of)
         steps = np.arange(len(result.probability))
         likened = zip(self.others(of), np.array(result.others).T, strict=True)
         line = curves(
             {name: (steps, np.array(result.probability))} | {other: (steps, values) for other, values in likened},
-            f"{self.parts} taken",
+            f"{taken} taken",
             f"{head.quantity} of the answer" if head.probable else head.quantity,
             mode="lines+markers",
         )
@@ -102,36 +113,42 @@ class Smallest(Among):
             range=[min((0.0, *np.ravel(result.others))) - 0.03, 1.03], tickformat=".0%" if head.probable else ".2f"
         )
         what = f"probability of {name}" if head.probable else name
-        curve = Chart(line, f"{begun(what)} by the number of {self.parts}")
-        left = Heading(f"The {self.parts} in the order in which they were taken"), self.picture(of, result)
-        yield Said(of_smallest(result, self.parts, name, head, self.others(of)))
+        curve = (Heading(begun(what)), Chart(line, f"{begun(what)} by the number of {taken}"))
+        left = Heading(f"The {taken} in the order in which they were taken"), self.picture(of, result)
+        yield Said(of_smallest(result, taken, name, head, self.others(of)))
         yield Answered(of.loaded)
-        yield Columns((left, (Heading(begun(what)), curve)), (1, 1))
-        if len(result.order) > 1:
+        several = len(result.order) > 1
+        yield Columns((left, curve if several else ()), (1, 1))
+        if several:
             yield Line("Found greedily, one after another: a smaller set may exist.")
-        grid = np.array(cells_of(of.seen))
+        grid = np.array(self.grid(of))
         order, probability = np.array(result.order, int), np.array(result.probability)
         yield Numbers(lambda: {"order": order, "probability": probability, "grid": grid})
 
     def picture(self, of: Subject, result: Search | None) -> Chart:
         """The image with its numbered patches, or the numbered heads."""
-        order, words = result.order if result else (), f"The {self.parts} in the order in which they were taken"
+        order, words = result.order if result else (), f"The {self.taken(of)} in the order in which they were taken"
         if self.parts == "heads":
             return Chart(numbered_heads([layer.heads for layer in of.layers], order), words)
-        grid, image = cells_of(of.seen), seen(of.rgb, of.loaded.preprocessing)
+        grid, image = self.grid(of), seen(of.rgb, of.loaded.preprocessing)
         kept = result is not None and self.goal == "keep"
         figure = numbered_cells(data_url(image), (image.shape[0], image.shape[1]), grid, order, kept)
         return Chart(figure, words, still=(Picture(covered(image, grid, order, kept), words),))
 
 
 def searched(
-    of: Subject, parts: str, goal: Goal, fill: Fill, so_far: list[Search], progress: Callable[[int, int], None]
+    of: Subject,
+    parts: str,
+    grid: tuple[int, int],
+    goal: Goal,
+    fill: Fill,
+    so_far: list[Search],
+    progress: Callable[[int, int], None],
 ) -> Search:
     so_far.clear()
     with not_applicable(EditError):
         if parts == "heads":
             return smallest.heads(of.loaded, of.rgb, goal, most=MOST, tell=so_far.append, tried=progress)[0]
-        grid = cells_of(of.seen)
         return smallest.patches(of.loaded, of.rgb, grid, goal, fill=fill, most=MOST, tell=so_far.append, tried=progress)
 
 
