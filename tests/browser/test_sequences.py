@@ -91,7 +91,7 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
 
 @pytest.mark.rest
 def test_a_word_is_walked_through_a_layer(page: Page, server: str):
-    open_view(page, server, "Step by step", "&step=1")
+    open_view(page, server, "Step by step", "&step=1&steps_layer=encoder+1")
     canvas = page.locator(f"{MAIN} .strips")
     expect(canvas).to_have_attribute("data-title", "Word")
     for title in ("× √d + position", "Q, K, V", "Scores"):
@@ -149,7 +149,7 @@ def test_words_stand_beside_an_own_photograph(page: Page, server: str):
     )
     expect(page.get_by_text("320 × 240 pixels")).to_be_visible()
     ready(page)
-    expect(page.get_by_text("Layer 1, head 1: ")).to_be_visible()
+    expect(page.get_by_text("Layer 1, head 2: ")).to_be_visible()
     expect(page.get_by_text("In a ViT: the same, of patches.")).to_be_visible()
     page.get_by_role("button", name="Patches: how an image is cut").click()
     expect(page).to_have_url(re.compile("/patches"))

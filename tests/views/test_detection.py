@@ -267,6 +267,21 @@ def test_of_a_drawn_insect_of_the_sidebar_it_is_said_what_is_right():
     assert lines(nymph.view.show(nymph.subjects[0])).startswith("By masks 0 of 1 insect found")
 
 
+def test_what_is_white_is_named_where_it_stands():
+    title, bare = (
+        shown(Boxes(scene=6, **more))[0]["panels"][0]["title"] for more in ({}, {"truth": False, "layer": 1})
+    )
+    assert title == "Found in scene 6: right blue, wrong red, the truth white"
+    assert bare == "Found in scene 6 after layer 1: right blue, wrong red", "neither true boxes nor masks"
+
+
+def test_the_page_opens_on_a_scene_with_something_to_learn_in_both_views():
+    assert Boxes().scene == Queries().scene, "from one to the other the scene stays"
+    _, said, blocks = shown(Boxes())
+    assert said.startswith("Scene 335: 4 of 5 insects found, 1 box too many, said again")
+    assert "is missed: query" in lines(blocks)
+
+
 def test_the_true_boxes_are_those_of_the_scene():
     given = Boxes().given(OF_SCENES)
     assert given.truth is not None

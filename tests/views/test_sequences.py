@@ -75,9 +75,9 @@ def test_what_a_model_expects_stands_beside_what_the_text_has():
         first = next(block for block in StepByStep(text_model=model).show(nothing()) if isinstance(block, Said))
         looks, rest = first.text.split(". ", 1)
         assert rest == said
-        view = StepByStep(text_model=model, step=6)
+        view = StepByStep(text_model=model)
         shown = view.steps(*view.walked(nothing()))
-        softmax = next(step.say for step in shown if step.title == "Softmax")
+        softmax = shown[view.at(shown) - 1].say
         assert looks.partition(": ")[2] in softmax, "the sentence above and that of the step are of the same weight"
 
 
@@ -94,7 +94,7 @@ def test_the_challenge_hides_the_month_and_nothing_else():
 
 
 def test_a_word_is_like_others():
-    view = StepByStep(step=1)
+    view = StepByStep(layer="encoder 1", step=1)
     assert "most like those of “nov”" in view.steps(*view.walked(nothing()))[0].say
 
 
@@ -118,13 +118,33 @@ def test_a_name_of_somebody_elses_is_no_path():
         list(view.show(nothing()))
 
 
+def test_step_by_step_opens_where_the_month_is_found():
+    said = next(block.text for block in StepByStep().show(nothing()) if isinstance(block, Said))
+    assert said.startswith("Decoder 1, head 2: “-” looks most at “november”, 98 %.")
+    own = next(block.text for block in StepByStep(step=6).show(nothing()) if isinstance(block, Said))
+    assert own.startswith("Decoder 1, head 2: “-” looks most at “0”, 31 %."), "at what is written"
+
+
+def test_what_a_translation_looks_at_stands_above_it_and_the_challenges_below():
+    blocks = [*Translate().show(nothing())]
+    said = next(block.text for block in blocks if isinstance(block, Said))
+    assert said.startswith("The Transformer writes “2026-11-21”, which is right. A digit looks most at the word")
+    drawn = next(at for at, block in enumerate(blocks) if isinstance(block, Canvas))
+    assert [at > drawn for at, block in enumerate(blocks) if isinstance(block, Link)] == [True, True]
+
+
+def test_the_six_words_say_where_their_weights_are_from():
+    blocks = [next(iter(Masks(example=example).show(nothing()))) for example in ("six words", "a date")]
+    assert ["example of textbooks, of no model" in block.text for block in blocks] == [True, False]
+
+
 def test_what_follows_other_settings_is_checked_after_them():
     of = nothing()
     first, last = (StepByStep(layer=layer) for layer in ("encoder 1", "decoder 2"))
     assert [controls(view)["step"].ends([of]) for view in (first, last)] == [(1, 11), (1, 17)]
     checked(StepByStep(layer="decoder 2", step=17), [of])
-    with pytest.raises(ControlError, match="from 1 to 11"):
-        checked(StepByStep(step=17), [of])
+    with pytest.raises(ControlError, match="from 1 to 18"):
+        checked(StepByStep(step=19), [of])
     assert controls(Masks)["mask"].options([of]) == ("causal", "none", "cross", "BERT")
 
 

@@ -1,6 +1,7 @@
 """Pictures that are enlarged: the place that is looked at, the reference by its path, what is drawn on paper."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,10 @@ import vizkit
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Outline, Raster, Stroke, Words
-from vizkit.figure.saved.transfer import BAR, Transfer, halves
+from vizkit.figure.saved.transfer import BAR, Transfer, halves, patch
 from vizkit.models.super_resolution import difference_around, most_changed, open_enlarger, see
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Said
+from vizkit.views.blocks import Canvas, Line, Said
 from vizkit.views.controls import ControlError
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.super_resolution.enlarge import Enlarge
@@ -59,7 +60,7 @@ def transfer(**more) -> Transfer:
         "reference": grey(8, 16),
         "truth": grey(8, 16),
     }
-    says = "{row},{column} from {of_row},{of_column}: {relevance}, {gate}"
+    says = "{relevance}, {gate}"
     usual |= {"titles": ("a", "b"), "at": (0, 1), "taken": (0, 1), "relevance": relevance, "gate": 0.4, "says": says}
     return Transfer(**usual | more)
 
@@ -69,14 +70,34 @@ def test_candidates_do_not_overlap_and_the_taken_one_is_first():
     assert [place for place, _ in transfer(taken=(1, 0)).candidates()] == [(1, 0), (0, 2)]
 
 
-def test_more_is_seen_of_the_result_than_of_what_stands_left_of_the_bar():
-    assert BAR < 0.5
+def test_what_it_is_of_is_seen_on_both_sides_of_the_bar():
+    assert min(BAR) >= 1 / 3
+    assert max(BAR) <= 1 / 2
     assert halves(grey(1, 4), grey(1, 4, 9), 0.5)[0, :, 0].tolist() == [0, 0, 9, 9]
 
 
-def test_the_chosen_place_lies_on_the_side_of_the_result():
-    for column, share in ((0, 0.0), (1, 0.0), (2, 0.25), (3, BAR)):
-        assert transfer(at=(0, column)).bar == share
+def test_the_chosen_place_lies_on_the_side_of_the_result_where_it_can():
+    wide = transfer(small=grey(2, 10), left=grey(8, 40), right=grey(8, 40, 9))
+    for column, share in ((0, 1 / 3), (3, 1 / 3), (5, 0.4), (6, 0.5), (9, 0.5)):
+        assert replace(wide, at=(0, column)).bar == pytest.approx(share)
+
+
+def test_a_useless_reference_has_the_colours_of_a_useless_one():
+    """The strongest of its places is as dark as it is low, and not the brightest of the map."""
+
+    def brightest(most: float) -> int:
+        drawn = transfer(relevance=np.array([[-0.3, most], [0.0, 0.1]], np.float32), taken=(0, 1), reference=grey(8, 8))
+        rasters = [mark for mark in drawn.marks(300.0)[0] if isinstance(mark, Raster)]
+        return int(rasters[3].rgb.max())  # behind the input, the true image and the result
+
+    assert brightest(0.4) < brightest(0.7) < brightest(1.0)
+
+
+def test_a_tile_at_the_border_is_whole():
+    ramp = np.arange(16, dtype=np.uint8)[None, :, None].repeat(16, 0).repeat(3, 2)
+    assert patch(ramp, (2, 0))[0, :, 0].tolist() == [*range(12)]
+    assert patch(ramp, (3, 3))[0, :, 0].tolist() == [*range(4, 16)]
+    assert patch(ramp[:4, :4], (0, 0)).shape == (4, 4, 3)
 
 
 def test_what_stands_there_without_a_reference_has_a_tile():
@@ -92,8 +113,10 @@ def test_an_image_beside_itself_is_said_to_have_the_answer():
         shown = vizkit.show("enlarge", None, "sample:china", **settings).blocks
         return next(each.text for each in shown if isinstance(each, Said))
 
-    assert said().startswith("The reference is the same image, moved: it has the answer.")
-    assert "has the answer" not in said(reference="noise")
+    assert said().startswith("The reference brings 0.40 dB of PSNR: 25.05 dB with it")
+    assert "It is this image, turned, moved and lit otherwise: the answer, but" in said()
+    assert said().endswith("lets 39 % of its finest texture in.")
+    assert "this image" not in said(reference="noise")
 
 
 def test_on_paper_the_arrow_ends_at_the_frame():
@@ -105,7 +128,7 @@ def test_on_paper_the_arrow_ends_at_the_frame():
     (x0, _), (x1, _) = line.points
     assert x0 == pytest.approx(taken.x)
     assert x1 == pytest.approx(own.x + own.width)
-    assert transfer().sentence() == "1,2 from 1,2: 0.90, 40 %"
+    assert transfer().sentence() == "0.90, 40 %"
 
 
 def test_the_place_is_a_setting_and_where_most_is_missing_by_default_whatever_the_reference():
@@ -182,8 +205,20 @@ def test_of_a_place_of_the_image_as_it_is_attention_is_what_the_network_saw():
 def test_a_reference_of_the_image_as_it_is_has_its_arrow_too():
     canvas = as_it_is(second="digit 3", place=(100, 90))
     assert len(canvas.data["place"]) == 1
-    assert "is given texture from" in canvas.data["says"]
+    assert "takes its texture from" in canvas.data["says"]
     assert "moved" not in canvas.tells
+
+
+def test_of_the_image_as_it_is_the_place_lies_where_something_is_to_be_seen():
+    rgb = np.full((120, 200, 3), 90, np.uint8)
+    rgb[20:23, 150:153] = 255  # all else is of one colour
+    of = Subject(no_model, rgb, image="")
+    (later,) = Enlarge(side="whole").show(of)
+    blocks = [*later.show({})]
+    (row, column) = next(block.data["at"] for block in blocks if isinstance(block, Canvas))
+    assert abs(row - 21) <= 2
+    assert abs(column - 151) <= 2
+    assert any("no copy of it can be the reference" in block.text for block in blocks if isinstance(block, Line))
 
 
 def test_a_picture_of_one_colour_is_enlarged_too():

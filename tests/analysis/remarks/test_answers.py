@@ -163,7 +163,9 @@ def test_one_s_own_model_among_others(better, worse, words):
 
 def test_kinds_of_mistakes_of_one_number_are_all_named():
     said = detector("DETR", 0.5, 3, 10, {"wrong class": 2, "said twice": 4, "missed": 4})
-    assert said.endswith("the most frequent mistakes: 4 boxes are said twice and 4 things are missed.")
+    assert said.endswith(
+        ", 10 in the other 7 scenes; the most frequent: 4 boxes are said twice and 4 things are missed."
+    )
 
 
 def test_the_numbers_behind_the_words():

@@ -31,13 +31,18 @@ def test_memory_inside_and_beyond_what_was_learned():
         "Transformer": [[1.0, 1.0, 1.0], [1.0, 1.0, 0.25], [1.0, 1.0, 1.0]],
     }
     assert sequences.of_ends(runs, (4, 8, 12), 8, "dots") == (
-        "At 8 dots, the most that was learned, the Transformer gives 100 % right answers, the RNN 20 %; at 12, beyond "
-        "it, it gives 75 % still."
+        "At 8 dots, the most that was learned, the Transformer gives 100 % right answers, the LSTM 70 % and the RNN "
+        "20 %; at 12, beyond it, the former gives 75 % still."
     )
     falling = {"RNN": [[0.2, 0.0, 0.0, 0.0]], "LSTM": [[1.0, 0.99, 0.3, 0.0]], "Transformer": [[1.0, 1.0, 0.2, 0.0]]}
     assert sequences.of_ends(falling, (1, 8, 10, 12), 8, "letters") == (
-        "At 8 letters, the most that was learned, the LSTM and Transformer give 99 % or more right answers, the RNN "
-        "0 %; 2 beyond it they give 30 % or less."
+        "At 8 letters, the most that was learned, the LSTM and Transformer give 99 % or more right answers and the "
+        "RNN 0 %; 2 beyond it the former give 30 % or less."
+    )
+    equal = {"LSTM": [[1.0, 0.9]], "Transformer": [[1.0, 0.8]]}
+    assert sequences.of_ends(equal, (8, 10), 8, "letters") == (
+        "At 8 letters, the most that was learned, the LSTM and Transformer give 100 % right answers; at 10, beyond it, "
+        "the former give 80 % or more still."
     )
     assert sequences.of_unlearned(falling, (1, 8, 10, 12), "letters") == (
         "Right at 1 letter already: the RNN 20 %; it has hardly learned the task."
@@ -79,7 +84,9 @@ def test_memory_that_was_measured_on_one_side_only():
     runs = {"RNN": [[1.0, 0.75]]}
     assert sequences.of_memory(runs, (8, 12), 12, "dots") == ["At 12 dots, as learned: RNN 75 %."]
     assert sequences.of_memory(runs, (8, 12), 4, "dots") == ["At 12 dots, beyond what was learned: RNN 75 %."]
-    assert sequences.of_ends(runs, (8, 12), 12, "dots").endswith("the RNN 75 %."), "nothing lies beyond"
+    assert sequences.of_ends(runs, (8, 12), 12, "dots").endswith("the RNN gives 75 % right answers."), (
+        "nothing lies beyond"
+    )
 
 
 def test_a_special_token_is_named_where_the_patch_looks_at_it_more():

@@ -1,13 +1,17 @@
-from vizkit.analysis.remarks.super_resolution import of_likeness, of_reference, of_tiles, of_trust, of_whole
+from vizkit.analysis.remarks.super_resolution import of_likeness, of_reference, of_same, of_tiles, of_trust, of_whole
 
 
 def test_a_reference_brings_costs_or_changes_nothing():
     assert of_reference(33.9, 32.5, 30.6) == (
-        "The reference brings 1.40 dB: 33.90 dB with it, 32.50 without, 30.60 by bicubic interpolation."
+        "The reference brings 1.40 dB of PSNR: 33.90 dB with it, 32.50 without, 30.60 by bicubic interpolation."
     )
-    assert of_reference(25.047, 24.654, 24.0).startswith("The reference brings 0.40 dB: 25.05 dB with it, 24.65 ")
-    assert of_reference(32.0, 32.5, 30.6).startswith("The reference costs 0.50 dB: 32.00 dB with it")
+    assert "brings 0.40 dB of PSNR: 25.05 dB with it, 24.65 " in of_reference(25.047, 24.654, 24.0)
+    assert of_reference(32.0, 32.5, 30.6).startswith("The reference costs 0.50 dB of PSNR: 32.00 dB with it")
     assert of_reference(32.45, 32.5, 30.6).startswith("The reference changes next to nothing: ")
+
+
+def test_why_an_image_beside_itself_is_no_copy():
+    assert of_same(0.39).endswith("the network lets 39 % of its finest texture in.")
 
 
 def test_without_a_truth_the_trust_alone_is_said():

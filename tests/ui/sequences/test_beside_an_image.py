@@ -27,7 +27,7 @@ def test_the_page_has_the_steps_left_and_the_image_right():
     assert "Patches: how an image is cut" in [button.label for button in test.button]
     (strips,), (drawn,) = sent_to(test, "vizkit_strips"), sent_to(test, "vizkit_look")
     assert all("In a ViT: " in step["say"] for step in strips["steps"])
-    assert drawn["label"].startswith("Attention in layer 1, head 1 of ViT · digits")
+    assert drawn["label"].startswith("Attention in layer 1, head 2 of ViT · digits")
 
 
 @pytest.mark.usefixtures("random_models")

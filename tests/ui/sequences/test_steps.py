@@ -83,7 +83,7 @@ def test_a_link_beyond_the_last_step_opens_the_usual_one_and_the_last_word():
     assert data["chosen"] == len(data["words"]) - 1
 
 
-@pytest.mark.parametrize(("step", "said"), [("6", "looks most at"), ("1", "Encoder 1, step 1 of 11, Embedding: Word.")])
+@pytest.mark.parametrize(("step", "said"), [("6", "looks most at"), ("1", "Decoder 1, step 1 of 18, Embedding: Word.")])
 def test_the_sentence_is_of_the_step_on_show(step: str, said: str):
     assert ("looks most at" in texts(opened("Step by step", step=step))) == (said == "looks most at")
     assert said in texts(opened("Step by step", step=step))

@@ -88,7 +88,7 @@ TELL = {
             "pick": {"encoder": [0, None], "decoder": [0, 1], "cross": [0, 0]},
         },
     ),
-    "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "2"}),
+    "vizkit_strips": Told("sequences", "Step by step", {"step": 2, "word": 2, "layer": "encoder 2", "head": "3"}),
     "vizkit_transfer": Told("super_resolution", "Enlarge", {"at": [1, 2], "moved": 8}),
     "vizkit_panels": Told("detection", "Boxes", {"pick": 3, "scene": 2}, steps=False),
     "vizkit_alike": Told("features", "Match", {"pick": "1:500,300"}, steps=False),

@@ -180,13 +180,14 @@ def detector(name: str, ap: float, faultless: int, scenes: int, mistakes: Mappin
     most = max(mistakes.values(), default=0)
     if not most:
         return f"{words}."
+    other = f"{sum(mistakes.values()):,} in the other {counted(scenes - faultless, 'scene')}"
     counts = [
         f"{most:,} {(('thing is', 'things are') if kind == 'missed' else ('box is', 'boxes are'))[most != 1]} "
         f"{IS.get(kind, kind)}"
         for kind, count in mistakes.items()
         if count == most
     ]
-    return f"{words}; the most frequent mistake{'s' if len(counts) > 1 else ''}: {joined(counts)}."
+    return f"{words}, {other}; the most frequent: {joined(counts)}."
 
 
 IS = {

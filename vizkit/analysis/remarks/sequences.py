@@ -121,27 +121,32 @@ def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], 
 
 
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
-    """As `of_memory`: which networks are right at the largest that was trained with, which is so least often, and what
+    """As `of_memory`: which networks are right at the largest that was trained with, how often the others are, and what
     is left of the former beyond it: where less than half is, or at the end."""
     means = {name: [sum(shares) / len(every) for shares in zip(*every, strict=True)] for name, every in runs.items()}
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
     within = {name: share[last] for name, share in means.items()}
-    least, most = (choose(within, key=within.__getitem__) for choose in (min, max))
-    able = [name for name, share in within.items() if share >= ABLE] or [most]
-    many = "or more " if len(able) > 1 else ""
-    said = (
-        f"At {at[last]} {unit}, the most that was learned, the {joined(able)} {'give' if many else 'gives'} "
-        f"{percent(min(within[name] for name in able))} {many}right answers, the {least} {percent(within[least])}"
-    )
+    able = [name for name, share in within.items() if share >= ABLE] or [max(within, key=within.__getitem__)]
+    others = sorted(within.keys() - {*able}, key=lambda name: (-within[name], name))
+    give, less = ("give", " or less") if len(able) > 1 else ("gives", "")
+
+    def at_least(shares: Sequence[float]) -> str:
+        least = percent(min(shares))
+        return least if min(shares) == max(shares) or least.startswith("more") else f"{least} or more"
+
+    each = [
+        f"the {joined(able)} {give} {at_least([within[name] for name in able])} right answers",
+        *(f"the {name} {percent(within[name])}" for name in others),
+    ]
+    said = f"At {at[last]} {unit}, the most that was learned, {joined(each)}"
     beyond = range(last + 1, len(at))
     left = {i: [means[name][i] for name in able] for i in beyond}
     fallen = next((i for i in beyond if max(left[i]) < KEPT), None)
     if not beyond:
         return f"{said}."
-    they = "they give" if many else "it gives"
     if fallen is None:
-        return f"{said}; at {at[-1]}, beyond it, {they} {percent(min(left[len(at) - 1]))} {many}still".rstrip() + "."
-    return f"{said}; {at[fallen] - at[last]} beyond it {they} {percent(max(left[fallen]))}{' or less' if many else ''}."
+        return f"{said}; at {at[-1]}, beyond it, the former {give} {at_least(left[len(at) - 1])} still."
+    return f"{said}; {at[fallen] - at[last]} beyond it the former {give} {percent(max(left[fallen]))}{less}."
 
 
 def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], unit: str) -> str:

@@ -8,20 +8,29 @@ from vizkit.analysis.remarks.remark import counted, joined, percent
 CLEAR_DB = 0.2
 
 
+def of_same(let_in: float) -> str:
+    """Of a reference that is the image itself in another pose: the share of its finest texture that is let in, mean
+    over the places."""
+    return (
+        " It is this image, turned, moved and lit otherwise: the answer, but no pixel of it fits as it is, and the "
+        f"network lets {percent(let_in)} of its finest texture in."
+    )
+
+
 def of_reference(with_db: float, without_db: float, bicubic_db: float) -> str:
     """PSNR in dB by the three ways. The difference is that of the numbers beside it."""
     gain = round(with_db, 2) - round(without_db, 2)
-    says = (
-        f"The reference brings {gain:.2f} dB"
-        if gain >= CLEAR_DB
-        else (f"The reference costs {-gain:.2f} dB" if gain <= -CLEAR_DB else "The reference changes next to nothing")
-    )
-    return f"{says}: {with_db:.2f} dB with it, {without_db:.2f} without, {bicubic_db:.2f} by bicubic interpolation."
+    changes = "changes next to nothing"
+    if abs(gain) >= CLEAR_DB:
+        changes = f"{'brings' if gain > 0 else 'costs'} {abs(gain):.2f} dB of PSNR"
+    each = f"{with_db:.2f} dB with it, {without_db:.2f} without, {bicubic_db:.2f} by bicubic interpolation"
+    return f"The reference {changes}: {each}."
 
 
 def of_likeness_to_truth(with_it: float, without: float, bicubic: float) -> str:
     """SSIM by the three ways."""
-    return f"SSIM {with_it:.3f} with the reference, {without:.3f} without, {bicubic:.3f} by bicubic interpolation."
+    each = f"{with_it:.3f} with the reference, {without:.3f} without, {bicubic:.3f} by bicubic interpolation"
+    return f"Structural similarity (SSIM): {each}."
 
 
 def of_trust(trusted: float) -> str:

@@ -21,8 +21,8 @@ Place = tuple[int, int]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
 MOST = 5  # candidates
-BAR = 0.25  # of the width, at most: more is seen of what stands right of it
-SPAN = 0.6  # of relevance, from the first colour to the last
+BAR = 1 / 3, 1 / 2  # of the width, at least and at most: what it is of is seen on both sides
+RELEVANCE = 0.0, 1.0  # from the first colour to the last, whatever the reference is
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0
 INKS = ("#000000", 3.0), (LINE, 1.6)
 OVER, NEAR = 0.82, 0.75  # opacity of what lies over the result, and of the best place of the reference
@@ -36,9 +36,8 @@ class Transfer:
     enlarged, from the place `first` on. `without`: the same without the reference. It, `truth` and `reference` are
     empty where there is none. `at`: the chosen place of
     `small`, `taken`: that of the reference whose texture it takes, `relevance` that of all its places. `over`: what is
-    laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {row}, {column}, {of_row},
-    {of_column}, {relevance}, {gate} and the names of `errors`: around every place how far from the true image something
-    is, 0 to 1."""
+    laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {relevance},
+    {gate} and the names of `errors`: around every place how far from the true image something is, 0 to 1."""
 
     small: RGB
     left: RGB
@@ -91,14 +90,9 @@ class Transfer:
 
     @property
     def bar(self) -> float:
-        """Left of the frame of the chosen place, which is then seen as the result is."""
-        return min(BAR, max(0.0, CELL * (self.here[1] - 1) / self.right.shape[1]))
-
-    @property
-    def ends(self) -> tuple[float, float]:
-        """Of the colours over the reference."""
-        low, high = float(self.relevance.min()), float(self.relevance.max())
-        return max(low, high - SPAN), high
+        """Left of the frame of the chosen place, where it can be: the result is seen there."""
+        least, most = BAR
+        return min(most, max(least, CELL * (self.here[1] - 1) / self.right.shape[1]))
 
     def candidates(self) -> list[tuple[Place, float]]:
         """The place that is taken and those that are most like the chosen one; overlapping patches count once."""
@@ -116,12 +110,8 @@ class Transfer:
     def sentence(self) -> str:
         if not self.says:
             return ""
-        (row, column), (of_row, of_column) = self.at, self.taken
-        words = {"row": row + 1, "column": column + 1, "of_row": of_row + 1, "of_column": of_column + 1}
         off = {name: in_percent(float(each[self.here])) for name, each in self.errors.items()}
-        return self.says.format(
-            **words, **off, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate)
-        )
+        return self.says.format(**off, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate))
 
     def marks(self, width: float) -> tuple[list[Mark], float]:
         """From the top left, and how high they are."""
@@ -130,7 +120,7 @@ class Transfer:
             right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
         own, reference = halves(self.left, right, self.bar), self.reference
         if reference.size:
-            scale = between(*self.ends)
+            scale = between(*RELEVANCE)
             reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
         true = f"True image, {self.truth.shape[1]} × {self.truth.shape[0]}"
@@ -162,7 +152,7 @@ class Transfer:
         marks += outlines
         if "Reference" in placed:
             end, outlines = _frame(placed["Reference"], around(self.taken))
-            marks += [*outlines, *_arrow(start, end), *_scale(placed["Reference"].x, y, side, "relevance", *self.ends)]
+            marks += [*outlines, *_arrow(start, end), *_scale(placed["Reference"].x, y, side, "relevance", *RELEVANCE)]
         if self.over is not None:
             marks += _scale(shown.x, y, side, self.over_words, 0.0, self.over_top)
         y += 3 * SIZE + 6
@@ -202,10 +192,9 @@ def halves(left: RGB, right: RGB, bar: float) -> RGB:
 
 
 def patch(rgb: RGB, place: Place) -> RGB:
-    """3 × 3 places around one; beyond the border the border."""
-    framed = np.pad(rgb, ((CELL, CELL), (CELL, CELL), (0, 0)), mode="edge")
-    row, column = (CELL * at for at in place)
-    return framed[row : row + 3 * CELL, column : column + 3 * CELL]
+    """3 × 3 places around one; at the border those inside that are nearest."""
+    row, column = (max(0, min(CELL * (at - 1), side - 3 * CELL)) for at, side in zip(place, rgb.shape[:2], strict=True))
+    return rgb[row : row + 3 * CELL, column : column + 3 * CELL]
 
 
 def _box(rgb: RGB) -> tuple[float, float, float, float]:

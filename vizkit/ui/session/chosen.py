@@ -22,7 +22,7 @@ FIRST_CLASSES = "a photo of a flower\na photo of a building\na photo of an insec
 MARK = " classes-"
 PICKERS = ("models", "focus", "teacher", "students", "student", "token_teacher", "beside_vit")  # of models, by name
 RENAMED = {
-    "det_of": {"picture of the sidebar": "image of the sidebar"},
+    "det_of": dict.fromkeys(("picture of the sidebar", "image of the sidebar"), "your image"),
     "train_task": {"Tell pictures apart": "Tell images apart", "Enlarge pictures": "Enlarge images"},
 }
 """By their names in the address options of earlier versions, and what they are called now."""

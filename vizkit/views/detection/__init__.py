@@ -7,7 +7,7 @@ from vizkit.views.entry import Entry, Former, Only
 SCENE, PICTURE = "scene", "picture"
 ASKS, PLACE = "query", "place"
 SAME = {each: each for each in ("source", "scene", "detector")}
-OF = {SCENE: "drawn scene", PICTURE: "image of the sidebar"}
+OF = {SCENE: "drawn scene", PICTURE: "your image"}
 ONLY = Only("source", "det_of", PICTURE, OF[PICTURE])
 
 of_scene = partial(Entry, needs="", reads="picture", only=ONLY)

@@ -73,6 +73,7 @@ class Boxes(OfScene, View):
         "Queries look at each other",
         "Self-attention in the decoder.",
         default=True,
+        more=True,
         key="det_self_attention",
         when=of_query,
     )
@@ -81,6 +82,7 @@ class Boxes(OfScene, View):
         "Which pixels each query says are its thing's, where the model has masks: after the last layer, where queries "
         "look at each other.",
         default=True,
+        more=True,
         key="det_masks",
         when=of_query,
     )
@@ -89,6 +91,7 @@ class Boxes(OfScene, View):
         "True boxes",
         "What is really there, dashed.",
         default=True,
+        more=True,
         key="det_truth",
         when=lambda view: view.source == SCENE,
     )
@@ -221,7 +224,8 @@ class Boxes(OfScene, View):
             says[each] = " ".join(filter(None, (reasons.get(each), own, drawn.of_each.get(each), trail)))
             found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
         boxes = [*found, *(given.true_frames(should_find) if self.truth else [])]
-        title = f"Found in {where}" + (": right blue, wrong red" if given.things else "")
+        colours = ": right blue, wrong red" + (", the truth white" if self.truth or drawn.regions else "")
+        title = f"Found in {where}" + (colours if given.things else "")
         panels = [Panel(title, boxes, regions=drawn.regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"

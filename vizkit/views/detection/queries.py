@@ -14,7 +14,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Link, Numbers, Part, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, UNLIKE, Given, OfScene, depth, last_query, scene_number, shipped
+from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, last_query, shipped
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -28,14 +28,13 @@ TITLES = "Hungarian, least in all", "Greedy, cheapest pair first"
 SCENES, LEAST = 100, 0.5
 
 
-def weight(label: str, default: float, most: float, help: str, name: str) -> Any:
-    return number(label, 0.0, most, default, help, step=0.5, key=f"det_cost_{name}")
+def weight(what: str, default: float, most: float, help: str, name: str) -> Any:
+    return number(f"Weight of the {what}", 0.0, most, default, help, step=0.5, key=f"det_cost_{name}")
 
 
 class Queries(OfScene, View):
     """While it learns, each thing is given to the query that costs least in all; so every query gets its habits."""
 
-    scene: int = scene_number(UNLIKE)
     layer: int | None = layer(
         "After layer",
         "Of the decoder: the answers of all are matched.",
@@ -43,11 +42,11 @@ class Queries(OfScene, View):
         follows=True,
         key="det_match_layer",
     )
-    label: float = weight("Class", 1.0, 5.0, "Of 1 − p: how unsure a query is of the thing's class.", "label")
+    label: float = weight("class", 1.0, 5.0, "Of 1 − p: how unsure a query is of the thing's class.", "label")
     distance: float = weight(
-        "Box distance", 5.0, 10.0, "Of the difference of both boxes, summed over middle, width and height.", "distance"
+        "distance", 5.0, 10.0, "Of the difference of both boxes, summed over middle, width and height.", "distance"
     )
-    overlap: float = weight("Overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
+    overlap: float = weight("overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
     query: int = number("Query", 0, last_query, 0, "Whose habits.", follows=True, inside=True, key="det_slot")
 
     shows = "Queries matched with things"

@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from vizkit.models.detection.seen import Seen, Sure
 
 BUNDLED, SHARP_PX, THUMBNAIL_PX, SCENES, MOST = "scenes_detr", 480, 64, 1_000, 99_999
-CLEAN, UNLIKE = 271, 335
-"""Scenes of the test split. In the one three insects lie apart and all are found, one of them twice by queries that do
-not look at each other. In the other an insect is missed and another found twice, and the cheapest pair first costs more
+OPENING = 335
+"""Scene of the test split in which one insect is missed and another found twice, and the cheapest pair first costs more
 (docs/detection.md)."""
-OFFERED = (CLEAN, UNLIKE, 1, 2, 3, 4, 6, 9)
+OFFERED = (OPENING, 271, 1, 2, 3, 4, 6, 9)
 """In scene 6 all is right; scene 4 has none."""
 SURE, WHITE = 0.5, "#ffffff"
 RIGHT, WRONG = MARKS["best"], MARKS["fails"]
@@ -133,29 +132,32 @@ class Given:
 
 def least_score() -> Any:
     help = "Boxes whose class is at least so probable are shown."
-    return number("Score from", 0.05, 0.95, SURE, help, step=0.05, key="det_score")
-
-
-def scene_number(default: int) -> Any:
-    return number(
-        "Scene",
-        1,
-        SCENES,
-        default,
-        "Of those that no model of ours has learned from.",
-        key="det_scene",
-        more=True,
-        typed=True,
-        when=lambda view: view.source == SCENE,
-    )
+    return number("Score from", 0.05, 0.95, SURE, help, step=0.05, more=True, key="det_score")
 
 
 @dataclass(frozen=True)
 class OfScene:
     """Views of one image and what is found in it. `shows`: the title."""
 
-    source: Literal["scene", "picture"] = choice("Image", (SCENE, PICTURE), words=OF, key="det_of", runs=True)
-    scene: int = scene_number(CLEAN)
+    source: Literal["scene", "picture"] = choice(
+        "Image",
+        (SCENE, PICTURE),
+        "Scenes whose truth is known, or the image that you have chosen: the sidebar then offers others.",
+        words=OF,
+        key="det_of",
+        runs=True,
+    )
+    scene: int = number(
+        "Scene",
+        1,
+        SCENES,
+        OPENING,
+        "Of those that no model of ours has learned from.",
+        key="det_scene",
+        more=True,
+        typed=True,
+        when=lambda view: view.source == SCENE,
+    )
     detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
 
     overlays = False
@@ -184,7 +186,7 @@ class OfScene:
         return min(getattr(self, "layer", None) or len(layers), len(layers)) - 1
 
     def canvas(self, given: Given, panels: Sequence[Panel], alt: str, picks: str = "", **more: Any) -> Blocks:
-        """The panels with scenes to choose from. A click on a frame or a place sets the field `picks` to its id.
+        """Scenes to choose from, and the panels. A click on a frame or a place sets the field `picks` to its id.
         `more`: of `Panels`."""
         drawn = Panels(given.shown, panels, **more)
         data = drawn.pack() | {"strip": self.strip(given) if given.number else [], "scene": given.number}

@@ -33,6 +33,7 @@ KINDS: "dict[str, tuple[Kind, ...]]" = {
     "causal": ("causal",),
 }
 SIX, OWN = "six words", "a date"
+EXAMPLE = "The weights of these six words are an example of textbooks, of no model; the scores are their logarithms."
 Traced: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], Trace]"
 
 
@@ -88,8 +89,7 @@ class Masks(View):
         "a decoder see what came before.",
         r"\mathrm{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}} + M\right), \quad "
         r"M_{ij} = -\infty \ \text{where } i \text{ may not look at } j",
-        "that a word is used because it may be looked at. The six words and their weights are an example of textbooks, "
-        "printed with three digits.",
+        "that a word is used because it may be looked at. The six words are printed with three digits.",
         "Vaswani et al. 2017, § 3.2.3; Devlin et al. 2019, § 3.1; Radford et al. 2018",
     )
 
@@ -123,7 +123,7 @@ class Masks(View):
         from vizkit.analysis.sequences.masks import MASKS
 
         kind, dates = self.kind(of), self.text_model == DATES
-        yield Line(MASKS[kind])
+        yield Line(f"{MASKS[kind]} {EXAMPLE if self.six else ''}".strip())
         if kind == "BERT":
             read = typed(of, BERT if dates else self.text_model, self.text)
             yield from hidden_words(read, self.hidden)

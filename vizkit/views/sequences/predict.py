@@ -100,7 +100,7 @@ def next_word(read: Typed, field: str) -> Blocks:
     def numbered(told: object) -> str:
         return read.telling(",".join(map(str, read.model.vocabulary.ids(words(told)))))
 
-    yield Heading(f"Predict the next word: {read.title}")
+    yield Heading(f"Predict the next word{' of a date' if read.model.data == 'dates' else ''}: {read.title}")
     truth, place = truth_of(read), len(written)
     right = truth[place] if place < len(truth) and tuple(written) == truth[:place] else ""
     yield Said(remarks.certain(top[0].word, top[0].probability, top[1].word, right) if len(top) > 1 else "")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from vizkit.models.sequences.walk import Walk
 
 MOST = 99
-SOFTMAX = 6  # of the first layer: what it shows first
+SOFTMAX = "Softmax"  # what it shows first
 Walked: TypeAlias = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
 
 
@@ -53,10 +53,22 @@ class StepByStep(View):
         key="steps_beside",
         runs=True,
     )
-    layer: str = free_text("Layer", "", "Such as decoder 1; by default the first.", key="steps_layer", inside=True)
+    layer: str = free_text(
+        "Layer", "", "Such as decoder 1; by default the first that writes.", key="steps_layer", inside=True
+    )
     token: int = number("Token", 1, 999, 6, "Of the words that stand above.", key="steps_token", inside=True)
-    head: int = number("Head", 1, 999, 1, "Of that layer.", key="steps_head", inside=True)
-    step: int = number("Step", 1, count, SOFTMAX, "Of that layer.", key="step", inside=True, follows=True)
+    head: int = number("Head", 1, 999, 2, "Of that layer.", key="steps_head", inside=True)
+    step: int | None = number(
+        "Step",
+        1,
+        count,
+        None,
+        "Of that layer; by default its last softmax.",
+        key="step",
+        inside=True,
+        follows=True,
+        usual=lambda of: 1,
+    )
 
     alone = True
     overlays = False
@@ -82,9 +94,16 @@ class StepByStep(View):
         return read, read.made(walked_of)
 
     def index(self, walk: "Walk") -> int:
-        """Of the layer, counted through encoder and decoder."""
+        """Of the layer, counted through encoder and decoder: where no layer is named, the first of the decoder, whose
+        words look at those of the source, which a layer of images has not."""
         known = names(walk)
-        return known.index(self.layer) if self.layer in known else 0
+        first = len(walk.encoder) if walk.decoder and self.beside != BOTH else 0
+        return known.index(self.layer) if self.layer in known else first
+
+    def at(self, steps: Sequence[Step]) -> int:
+        """The step that is shown, from 1."""
+        last = max(at for at, step in enumerate(steps, 1) if step.title == SOFTMAX)
+        return min(self.step or last, len(steps))
 
     def side(self, all_of: Walked) -> tuple[str, ...]:
         """The words that go through this layer."""
@@ -132,9 +151,12 @@ class StepByStep(View):
             "head": (numbered(heads), "head"),
             "word": (whole(1, len(side)), "token"),
         }
-        canvas = walked(steps, self.step, label, side, place, choices, tells)
+        at = self.at(steps)
+        canvas = walked(steps, at, label, side, place, choices, tells)
         said = answered(read, all_of[2]) if read.model.translates else expected(read.model, walk, place, side)
-        looks = layer.attention.weights[head - 1, place].tolist()
+        crossed = layer.cross if self.beside != BOTH and "Cross" in steps[at - 1].part else None
+        seen, keys = (layer.attention, side) if crossed is None else (crossed, all_of[1])
+        looks = seen.weights[head - 1, place].tolist()
         most = max(range(len(looks)), key=looks.__getitem__)
         shares = np.zeros((0, 0))
         if self.beside == BOTH:
@@ -159,10 +181,9 @@ class StepByStep(View):
             yield side_by_side(canvas, map, widths=(3, 2))
             yield Link("Patches: how an image is cut", "cut")
         else:
-            at = min(self.step, len(steps))
             shown = steps[at - 1]
-            if shown.title == "Softmax" and "Cross" not in shown.part:
-                looking = of_head(known[index], head, side[place], side[most], looks[most])
+            if shown.title == SOFTMAX:
+                looking = of_head(known[index], head, side[place], keys[most], looks[most])
             else:
                 looking = f"{begun(known[index])}, step {at} of {len(steps)}, {shown.part}: {shown.title}."
             yield Said(f"{looking} {said}")

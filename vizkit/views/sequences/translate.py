@@ -11,7 +11,7 @@ from vizkit.analysis.remarks import sequences as remarks
 from vizkit.datasets.sequences import dates
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Line, Link, Numbers, Paper, Proof, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Line, Link, Numbers, Paper, Proof, Said
 from vizkit.views.controls import number, text_model
 from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
@@ -115,12 +115,9 @@ class Translate(View):
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
         still = Paper(partial(on_paper, source, written, drawn, at, right))
-        if read.model.data == "dates":  # above what it changes
-            wrong_day = Translate(text_model=self.text_model, text=WRONG_DAY)
-            yield Link("Challenge: does a wrong weekday change the date?", wrong_day)
-        yield Said(answered(read, written.words))
+        looks = remarks.of_alignment(read.model.facts.get("alignment", {}))
+        yield Said(" ".join(filter(None, (answered(read, written.words), looks))))
         yield Canvas("vizkit_translate", data, label, tells, (still,))
-        yield Line(first_said(remarks.of_alignment(read.model.facts.get("alignment", {}))))
         if shares is not None:
             yield Line(
                 f"The {read.title} has no attention: when it begins to write, all that it knows of the source is its "
@@ -129,6 +126,9 @@ class Translate(View):
             )
         yield Line(facts(read.model))
         yield Proof(trace)
+        if read.model.data == "dates":
+            wrong_day = Translate(text_model=self.text_model, text=WRONG_DAY)
+            yield Link("Challenge: does a wrong weekday change the date?", wrong_day)
         months = [str(at) for at, word in enumerate(read.words) if word in (*dates.MONTHS, *dates.MONTHS_SHORT)]
         if read.model.data == "dates" and months:  # in numbers alone a month is no word
             hidden = read.telling(",".join(months))

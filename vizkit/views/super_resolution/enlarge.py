@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from vizkit.analysis.remarks.super_resolution import of_likeness_to_truth, of_reference, of_tiles, of_trust, of_whole
+from vizkit.analysis.remarks.super_resolution import (
+    of_likeness_to_truth,
+    of_reference,
+    of_same,
+    of_tiles,
+    of_trust,
+    of_whole,
+)
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
 from vizkit.datasets.pairs.drawn import RGB, Pair
@@ -32,6 +39,7 @@ from vizkit.views.super_resolution.whole import (
     meet,
     png_of,
     seen_around,
+    sharpest,
     tiles_of,
 )
 from vizkit.views.view import How, View
@@ -62,14 +70,20 @@ ALT = (
     "move the bar between two of them."
 )
 SAYS = {
-    ONE: "Row {row}, column {column} is given texture from row {of_row}, column {of_column} of the reference: "
-    "relevance {relevance}; the network lets at most {gate} of it through.",
-    MIXTURE: "Row {row}, column {column} is most like row {of_row}, column {of_column} of the reference, relevance "
-    "{relevance}, but takes a mixture of all places; the network lets at most {gate} of it through.",
+    ONE: "The framed place takes its texture from where the arrow begins: relevance {relevance} of 1, so the network "
+    "lets up to {gate} of it in.",
+    MIXTURE: "The framed place is most like that where the arrow begins, relevance {relevance} of 1, but takes a "
+    "mixture of all places; the network lets up to {gate} of it in.",
 }
 TOLD = (
     " In the tiles below the result is off the true image by {own} of full brightness on average, that without a "
     "reference by {plain}, bicubic interpolation by {bicubic}."
+)
+
+
+NO_COPY = (
+    "Nobody knows this image four times as large, so no copy of it can be the reference: choose one that shows the "
+    "like from nearer."
 )
 
 
@@ -178,7 +192,7 @@ class Enlarge(View):
     )
     place: str | tuple[int, int] = query(
         "Place",
-        "Of the input; by default where bicubic interpolation misses most, of the image as it is under the cursor.",
+        "Of the input; by default where bicubic interpolation blurs most, of the image as it is in the part on show.",
         options=(BLURRED, "patch"),
         default=BLURRED,
         words={BLURRED: "most blurred"},
@@ -231,9 +245,8 @@ class Enlarge(View):
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
-            same = "The reference is the same image, moved: it has the answer. "
-            said = same if self.reference == "same" else ""
-            yield Said(said + of_reference(way.psnr, plain.psnr, bicubic.psnr))
+            same = of_same(float(seen.gates[-1].mean())) if self.reference == "same" else ""
+            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr) + same)
             yield canvas
             yield Line(of_likeness_to_truth(way.ssim, plain.ssim, bicubic.ssim))
         else:
@@ -294,15 +307,25 @@ class Enlarge(View):
         """The image as it is: what is looked at is enlarged at once, the rest of a large one when it is asked for."""
         tiles, second = tiles_of(of.rgb), None if self.second == NO_REFERENCE else of.other_picture(self.second)
         jobs, many = jobs_of(of, tiles, second), len(tiles) > AT_ONCE
-        part = around(self.at(of, of.rgb.shape[:2]), of.rgb.shape[:2])
-        show, button = partial(self.shown, of, second, part, len(tiles)), "Enlarge all tiles" if many else ""
+        at = self.at(of, of.rgb.shape[:2])
+        part = around(at, of.rgb.shape[:2])
+        at = sharpest(of.rgb, part) if self.place == BLURRED else at
+        show, button = partial(self.shown, of, second, part, at, len(tiles)), "Enlarge all tiles" if many else ""
         every = Later(of, tuple(jobs.values()), show, button, only_asked=many)
         near = tuple(job for numbers, job in jobs.items() if any(meet(tiles[number], part) for number in numbers))
         yield Later(of, near, lambda _: [every], only_asked=True) if many else every
 
-    def shown(self, of: Subject, second: RGB | None, part: Part, total: int, found: Mapping[Hashable, Tiles]) -> Blocks:
+    def shown(
+        self,
+        of: Subject,
+        second: RGB | None,
+        part: Part,
+        at: tuple[int, int],
+        total: int,
+        found: Mapping[Hashable, Tiles],
+    ) -> Blocks:
         plain, done = bicubic(of.rgb), sum(map(len, found.values()))
-        pixels, at, shown = filled(plain, found.values()), self.at(of, of.rgb.shape[:2]), larger(part)
+        pixels, shown = filled(plain, found.values()), larger(part)
         taken: dict[str, Any] = {} if second is None else taken_by(*seen_around(of, second, at)) | {"says": SAYS[ONE]}
         network = "without reference" if second is None else "with the reference"
         titles = "bicubic", network + ("" if done == total else f", {done} of {total} tiles")
@@ -318,6 +341,8 @@ class Enlarge(View):
             yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)))
             yield canvas
             yield Download("All pixels (PNG)", partial(png_of, pixels))
+        if second is None:
+            yield Line(NO_COPY)
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
     def numbers(self, made: Results) -> dict[str, np.ndarray]:

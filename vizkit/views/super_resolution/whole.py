@@ -61,6 +61,15 @@ def around(place: tuple[int, int], size_hw: tuple[int, int], part_hw: tuple[int,
     return rows, columns
 
 
+def sharpest(rgb: RGB, part: Part) -> tuple[int, int]:
+    """Row and column of the place in this part of the image that bicubic interpolation blurs most."""
+    from vizkit.models.super_resolution import most_changed
+
+    given = rgb[part]
+    row, column = most_changed(given.repeat(TIMES, 0).repeat(TIMES, 1), bicubic(given))
+    return part[0].start + row, part[1].start + column
+
+
 def meet(one: Part, other: Part) -> bool:
     return all(a.start < b.stop and b.start < a.stop for a, b in zip(one, other, strict=True))
 

@@ -3,7 +3,7 @@
 // shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)', NARROW = 420   // below it words of all frames would hide the image
+const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)', NARROW = 420, BEHIND = .4   // below it words of all frames would hide the image, and they stand back
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name), root = find('.panels'), row = find('.row'), says = find('.says'), strip = find('.strip')
@@ -69,7 +69,9 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, faint, id } of frames) {
       if (faint) { lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), INK, 1, [2, 3]); continue }
       const own = !panel.own && id >= 0 && id === shown()
+      pen.globalAlpha = own || shown() < 0 || w >= NARROW ? 1 : BEHIND
       lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
+      pen.globalAlpha = 1
     }
     const named = frames.filter(({ word, id }) => word && (w >= NARROW || id < 0 || id === shown()))
     for (const { box_xyxy: box, word, colour } of named) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
@@ -125,7 +127,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
   })
   strip.hidden = data.alone || !data.strip.length
-  strip.replaceChildren('Drawn scenes, those with mistakes first:', ...data.strip.map(({ scene, picture, mistakes }) => {
+  strip.replaceChildren(make('span', {}, 'Drawn scenes, those with mistakes first:'), ...data.strip.map(({ scene, picture, mistakes }) => {
     const name = `scene ${scene}, ${mistakes ? `${mistakes} mistake${mistakes > 1 ? 's' : ''}` : 'all right'}`
     const button = make('button', { type: 'button', title: name, ariaLabel: name, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) }, mistakes ? `✗ ${mistakes}` : '✓')
     button.style.backgroundImage = `url("${picture}")`

@@ -4,7 +4,7 @@
 // place; else it chooses. Places are those of the whole input. figure/saved/transfer.py draws the same on paper.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b', GAP = 28, TOP = 24, BELOW = 22, CELL = 4, MOST = 5, SPAN = 0.6, OVER = 0.82, NEAR = 0.75, LARGEST = 440
+const INK = '#f59e0b', GAP = 28, TOP = 24, BELOW = 22, CELL = 4, MOST = 5, OVER = 0.82, NEAR = 0.75, LARGEST = 440
 
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.enlarge'), canvas = root.querySelector('canvas'), says = root.querySelector('.says'), patches = root.querySelector('.patches')
@@ -44,7 +44,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const reference = images.reference && fitted(x, y, widest, keyRows, keyColumns)
     return { small, own, truth, reference, height: Math.max(...[small, own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
-  const shareOfBar = () => state.bar ?? clamp((here()[1] - 1) / columns, 0, .25)  // the chosen place is seen as the result is
+  const shareOfBar = () => state.bar ?? clamp((here()[1] - 1) / columns, 1 / 3, 1 / 2)  // both show what it is of, and the result the chosen place
   const best = () => {
     const values = row(), taken = data.place[asked()]
     const order = [...values.keys()].sort((a, b) => (b === taken) - (a === taken) || values[b] - values[a]), chosen = []
@@ -111,14 +111,11 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const turn of [-1, 0, 1]) shown('reference', { ...reference, x: reference.x + pulled + turn * reference.w })
     pen.restore()
     const { values, chosen } = best()
-    let low = 1, high = -1
-    for (const value of values) { low = Math.min(low, value); high = Math.max(high, value) }
-    const bottom = Math.max(low, high - SPAN)
-    pen.drawImage(painted(upTo(bottom, high), values, data.key_grid, colours, 0, NEAR), reference.x, reference.y, reference.w, reference.h)
-    scale(reference, 'relevance', number(bottom, 2), number(high, 2))
+    pen.drawImage(painted(upTo(0, 1), values, data.key_grid, colours, 0, NEAR), reference.x, reference.y, reference.w, reference.h)
+    scale(reference, 'relevance', '0', '1')
     arrow(pen, frame(reference, [chosen[0].y, chosen[0].x], keyRows, keyColumns), to)
     root.dataset.taken = `${chosen[0].y},${chosen[0].x}`
-    const words = { row: state.at[0] + 1, column: state.at[1] + 1, of_row: chosen[0].y + 1, of_column: chosen[0].x + 1, relevance: number(chosen[0].value, 2), gate: percent(data.gate[asked()]) }
+    const words = { relevance: number(chosen[0].value, 2), gate: percent(data.gate[asked()]) }
     for (const [name, each] of Object.entries(data.errors)) words[name] = percent(each[here()[0] * columns + here()[1]])
     says.textContent = data.says.replace(/\{(\w+)\}/g, (_, name) => words[name])
     candidates(chosen)
@@ -137,7 +134,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const cut = (image, { y, x }, title, kind) => {
       const box = document.createElement('div'), piece = document.createElement('canvas'), label = document.createElement('span')
       box.className = 'patch ' + kind; piece.width = piece.height = 3 * CELL
-      piece.getContext('2d').drawImage(image, (x - 1) * CELL, (y - 1) * CELL, 3 * CELL, 3 * CELL, 0, 0, 3 * CELL, 3 * CELL)
+      const [x0, y0] = [[x, image.naturalWidth], [y, image.naturalHeight]].map(([at, side]) => clamp((at - 1) * CELL, 0, Math.max(0, side - 3 * CELL)))
+      piece.getContext('2d').drawImage(image, x0, y0, 3 * CELL, 3 * CELL, 0, 0, 3 * CELL, 3 * CELL)
       label.textContent = title
       box.append(piece, label)
       return box

@@ -66,7 +66,7 @@ export default function ({ data, parentElement, setStateValue }) {
     rows.replaceChildren(column)
     rows.classList.toggle('moving', !calm && state.playing)
     says.replaceChildren(made('b', '', step.title), made('code', '', step.formula), made('br'), made('span', '', step.say))
-    read.textContent = limit ? `Blue is below 0, white 0, red above; strongest at ${number(limit, 2)}. Point at a cell to read its number.` : 'Point at a cell to read its number.'
+    read.textContent = (limit ? `Blue is below 0, white 0, red above; strongest at ${number(limit, 2)}. ` : '') + (step.strips.some(({ kind }) => kind === 'weights') ? 'A weight is the more yellow the larger it is. ' : '') + 'Point at a cell to read its number.'
     ;[...list.querySelectorAll('button')].forEach((button, i) => i === state.at ? button.setAttribute('aria-current', 'step') : button.removeAttribute('aria-current'))
     play.textContent = state.playing ? '❚❚ Pause' : '▶ Play'
     play.hidden = calm; back.disabled = !state.at; next.disabled = state.at === last

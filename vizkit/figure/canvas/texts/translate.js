@@ -6,6 +6,7 @@ const STORE = new WeakMap()
 const SVG = 'http:' + '//www.w3.org/2000/svg'
 const ROW = 32, TOP = 30, STEP_MS = 800, FAINT = 0.03
 const INK = { encoder: 'var(--encoder)', decoder: 'var(--decoder)', cross: 'var(--cross)' }
+const LOOKS = { encoder: 'source at source', decoder: 'written at written', cross: 'written at source' }
 const KINDS = { encoder: 'Encoder', decoder: 'Decoder', cross: 'Decoder → source' }
 
 // The weights of one kind of attention, of a layer and a head, or the mean over heads.
@@ -17,7 +18,7 @@ function weightsOf(part, head) {
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name)
-  const root = find('.translate'), svg = find('.arcs'), heads = find('.heads'), next = find('.next'), says = find('.says'), title = find('.next-title')
+  const root = find('.translate'), svg = find('.arcs'), heads = find('.heads'), key = find('.key'), next = find('.next'), says = find('.says'), title = find('.next-title')
   const [back, play, forward] = root.querySelectorAll('.controls button'), undo = find('.undo')
   const state = STORE.get(parentElement) || {}
   STORE.set(parentElement, state)
@@ -152,6 +153,11 @@ export default function ({ data, parentElement, setStateValue }) {
       })
     }
     heads.replaceChildren(...blocks)
+    key.replaceChildren(...Object.keys(LOOKS).filter(kind => state.pick[kind]).map(kind => {
+      const each = document.createElement('span')
+      each.textContent = LOOKS[kind]; each.style.setProperty('--ink', INK[kind])
+      return each
+    }))
   }
   const tile = (part, kind, layer, head) => {
     const button = document.createElement('button'), canvas = document.createElement('canvas'), small = document.createElement('small')
