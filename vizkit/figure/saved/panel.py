@@ -81,6 +81,8 @@ def panel_of(figure: "go.Figure") -> Panel:
             y = f"{y}, from {rows[0]:.3g} to {rows[-1]:.3g}"
             over = [each for each in drawn[1:] if each.type == "scatter" and each.name and len(each.x)]
             lines = tuple(Line("", _among(each.x, columns), _among(each.y, rows), _colour(each, 0)) for each in over)
+            sides = [(sorted(_among(box[::2], columns)), sorted(_among(box[1::2], rows))) for box in boxes]
+            boxes = tuple((left, top, right, below) for (left, right), (top, below) in sides)
         return Panel(
             title,
             x,
