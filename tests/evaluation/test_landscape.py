@@ -147,27 +147,39 @@ def test_a_saved_map_has_the_path_in_its_cells():
     assert panel.cells == ((3, 4, 5), (0, 1, 2))
     assert [(line.x, line.y) for line in panel.lines] == [((0, 1), (0, 1))]
     _, outline, path = figure.data
+    frames = figure.layout.shapes
+    assert panel.boxes == ((0.5, 0.5, 1.5, 1.5),) * len(frames), "the cell of the checkpoint"
+    assert {frame.line.color for frame in frames} == {DARK, LIGHT}
     assert (outline.line.color, path.line.color) == (DARK, LIGHT), "seen on dark cells and on bright ones"
     assert outline.line.width > path.line.width
     assert (panel.x, panel.y) == ("a, from -2 to 2", "b, from 4 to 0")
 
 
+def test_the_lowest_loss_has_a_colour_of_its_own():
+    loss = 1 + np.arange(121.0).reshape(11, 11)
+    drawn = surface(loss, np.arange(-5.0, 6), np.arange(-5.0, 6), ("a", "b"), np.zeros((0, 2)), []).data[0]
+    assert drawn.zmin == 1
+    assert drawn.zmax < 121
+
+
 def test_the_sentences_are_the_surfaces_own():
     x = np.array([-1.0, 0, 1])
     loss = np.array([[9.0, 4, 9], [3, 1, 5], [9, 2, 0.5]])
-    assert around(loss, x, x, 100) == (
-        "The loss of 100 test images is 1 at the checkpoint and 2 to 5 nats at a distance of one filter norm; the "
-        "lowest on this plane is 0.5."
+    assert around("mine", loss, x, x, 100) == (
+        "The loss of mine on 100 test images is 1 at its last checkpoint and 2 to 5 nats at a distance of one filter "
+        "norm; the lowest on this plane is 0.5."
     )
-    assert "nowhere on this plane is it lower" in around(np.maximum(loss, 1), x, x, 100)
-    said = on_the_path(14, 1.0, 0.5, np.array([0.71, 0.2]), np.array([0.66, 0.2]))
+    assert "nowhere on this plane is it lower" in around("mine", np.maximum(loss, 1), x, x, 100)
+    said = on_the_path("mine", 14, 1.0, 0.5, np.array([0.71, 0.2]), np.array([0.66, 0.2]))
     assert said == (
-        "The loss is 1 nats at the checkpoint, at least 0.5 on this plane. The first component explains 71 % of how 14 "
-        "checkpoints spread; of a random walk with steps as long as theirs, in random directions, it would explain "
-        "66 %: so the shape of the path proves little."
+        "The loss of mine is 1 nats at its last checkpoint, at least 0.5 on this plane. The first component explains "
+        "71 % of how 14 checkpoints spread; of a random walk with steps as long as theirs, in random directions, it "
+        "would explain 66 %: so the shape of the path proves little."
     )
-    assert "nowhere lower" in on_the_path(14, 1.0, 1.0, np.array([0.9, 0.05]), np.array([0.66, 0.2]))
-    assert on_the_path(14, 1.0, 1.0, np.array([0.9, 0]), np.array([0.6, 0])).endswith("straighter than chance alone.")
+    assert "nowhere lower" in on_the_path("mine", 14, 1.0, 1.0, np.array([0.9, 0.05]), np.array([0.66, 0.2]))
+    assert on_the_path("mine", 14, 1.0, 1.0, np.array([0.9, 0]), np.array([0.6, 0])).endswith(
+        "straighter than chance alone."
+    )
 
 
 def test_it_is_computed_once_for_the_same_files_and_plane(monkeypatch):

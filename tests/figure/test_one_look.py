@@ -86,7 +86,7 @@ EXAMPLES = {
         given(values, "title", scale, hidden=~NO, padded=NO, row_names=NAMES, column_names=NAMES, query=(1, 1))
         for values, scale in ((GRID, between(-1, 1, signed=True)), (np.abs(GRID), SHARES))
     ],
-    "training.by_step.by_step": [given(np.arange(1, 4), {"a": {"one": X[:3]}}, "y", level=(0.5, "chance"))],
+    "training.by_step.by_step": [given(np.arange(1, 4), {"a": X[:3]}, "y", others={"b": X[:3]}, level=(0.5, "chance"))],
     "training.landscape.surface": [given(np.eye(2), np.arange(2.0), np.arange(2.0), ("x", "y"), np.eye(2), [1, 2])],
     "training.learning_curves.learning_curves": [
         given([Curve("a", LIST, LIST, [0, 1, 2], [4, 5, 6]), Curve("b", LIST, LIST)], "y")

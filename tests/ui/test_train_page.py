@@ -370,7 +370,7 @@ def test_runs_are_compared(runs_home):
     assert len(test.main.get("plotly_chart")) == 2
     test.multiselect(key="runs").set_value(["first", "second"]).run()
     differ = test.dataframe[1].value
-    assert list(differ.columns[2:]) == ["Learning rate", "Test"]
+    assert list(differ.columns[2:]) == ["Test", "Learning rate"]
     assert list(differ["Learning rate"]) == ["0.003", "0.001"]
     charts = [json.loads(chart.proto.spec) for chart in test.main.get("plotly_chart")]
     assert [len(chart["data"]) for chart in charts] == [2, 2]

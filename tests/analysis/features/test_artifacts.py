@@ -9,6 +9,7 @@ from vizkit.analysis.attention.token_norms import norms_of
 from vizkit.analysis.features.artifacts import OVERLAP, artifacts, overlap, strongest
 from vizkit.analysis.remarks.features import of_artifacts, of_register
 from vizkit.traces import Features, Tokens
+from vizkit.views.features.xray import in_medians
 
 USUAL = [0.9, 1.0, 1.0, 1.1, 1.0] * 8
 
@@ -50,6 +51,12 @@ def test_the_layer_is_that_of_artifacts_before_that_of_a_long_patch():
     wide = artifacts(layer(*[20.0] * 8))
     assert strongest([artifacts(layer()), artifacts(layer(3.0)), artifacts(layer(9.0)), wide]) == 2
     assert strongest([artifacts(layer(1.2)), artifacts(layer(1.5))]) == 1
+
+
+def test_norms_without_artifacts_fill_a_part_of_the_scale_only():
+    even, long = in_medians([torch.tensor([0.8, 1.0, 1.3])]), in_medians([torch.tensor([1.0, 9.0])])
+    assert (even.low, even.top) == (0, 2)
+    assert (long.low, long.top) == (0, 9)
 
 
 def test_the_sentences():

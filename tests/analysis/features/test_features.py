@@ -1,7 +1,5 @@
 """Colours, objects and matches on vectors that were made up by hand, and proofs that fail."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
@@ -18,7 +16,7 @@ from vizkit.analysis.features.objects import (
     lost,
     token_cut,
 )
-from vizkit.analysis.features.principal import basis_error, principal
+from vizkit.analysis.features.principal import basis_error, principal, told_apart
 from vizkit.analysis.features.probe import RIDGE, STEPS, begun, compact, mean_iou, probe, probe_error
 from vizkit.analysis.remarks import features
 from vizkit.traces import NotApplicable
@@ -161,13 +159,12 @@ def test_an_image_matches_itself_and_a_mirror_swaps_left_and_right():
     assert not near(own[there], own, 0.1).any()
 
 
-def test_the_colours_that_images_have_in_common_by_hand():
-    given = images()
-    found = principal(given, even(given), none(given))
-    black, white = torch.zeros_like(found.rgb[0]), torch.ones_like(found.rgb[0])
-    white[0, 0] = 0.05  # 0.087 from black
-    shares = replace(found, rgb=(black, white)).in_common()
-    torch.testing.assert_close(shares, torch.tensor([[1.0, 1.0], [1 / white[..., 0].numel(), 1.0]]))
+def test_how_well_colours_tell_groups_apart_by_hand():
+    """Means at 0 and 4: of the first group one of four lies nearer to the other mean."""
+    one = torch.tensor([[-2.0, 0, 0], [-1, 0, 0], [0, 0, 0], [3, 0, 0]])
+    other = torch.tensor([[4.0, 0, 0], [4, 0, 0]])
+    assert told_apart([one, other]) == pytest.approx((0.75 + 1) / 2)
+    assert told_apart([other, other]) == 0.5
 
 
 def test_a_patch_is_not_the_most_alike_to_itself():
@@ -231,19 +228,20 @@ def test_the_mean_iou_of_one_answer_for_all_by_hand():
 
 # ---- sentences -------------------------------------------------------------------------------------------------------
 def test_sentences_say_right_and_wrong():
-    alone = ["cat"], [[1.0]]
-    assert "is not the insect alone" in features.of_colours(0.7, 200, "block 3 of 6", (0.4, 0.1), *alone)
-    assert "lies on the insect" in features.of_colours(0.7, 200, "block 3 of 6", (0.5, 0.1), *alone)
-    assert "misses the insect" in features.of_colours(0.7, 200, "block 3 of 6", (0.05, 0.1), *alone)
-    assert features.of_colours(0.7, 200, "block 3 of 6", None, *alone) == (
+    assert "is not the insect alone" in features.of_first(0.4, 0.1)
+    assert "lies on the insect" in features.of_first(0.5, 0.1)
+    assert "misses the insect" in features.of_first(0.05, 0.1)
+    given = 0.7, 200, "block 3 of 6"
+    assert features.of_colours(*given, 1, 0.0, None) == (
         "After block 3 of 6, three components hold 70 % of the variance of 200 patches."
     )
-    assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[1.0, 0.1], [0.02, 1.0]]) == (
-        "After block 3 of 6, 10 % of the patches of cat have nearly a colour of dog, the largest share of all pairs; "
-        "the smallest is 2 %, of dog in colours of cat."
+    assert features.of_colours(*given, 3, 0.95, 0.93) == (
+        "After block 3 of 6, the colours tell the images apart: of 95 % of the patches the nearest mean colour is that "
+        "of their own image, by chance 33 %. Within an image, they tell insect from ground: 93 %, by chance 50 %."
     )
-    assert features.of_colours(0.7, 200, "block 3 of 6", None, ["cat", "dog"], [[1.0, 0.0], [0.0, 1.0]]) == (
-        "After block 3 of 6, no two images have nearly a colour in common."
+    assert "the colours hardly tell the images apart: of 40 %" in features.of_colours(*given, 3, 0.4, None)
+    assert features.of_colours(*given, 1, 1.0, 0.6) == (
+        "After block 3 of 6, the colours hardly tell insect from ground: 60 %, by chance 50 %."
     )
     assert "misses the insect" in features.of_object("LOST", 0.1, {"LOST": 0.0}, 0.1, 0.05, {})
     found = {"LOST": 0.5, "k-means": 0.3}
@@ -252,12 +250,13 @@ def test_sentences_say_right_and_wrong():
         "LOST takes 10 % of the image for the object. k-means comes nearest to it, with an IoU of 0.66, attention is "
         "farthest, with 0.10: which is right is not known here."
     )
-    assert "mean IoU of 0.80 on 7 other" in features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, (1, 7, 0.8, 0.4))
-    assert features.of_labels({0: 1, 1: 2}, [1, 2, 2], 1, None) == (
-        "After 2 painted patches, the probe gives every one of 3 patches of 1 image to a thing: 33 % to thing 1 and "
-        "67 % to thing 2."
+    assert "mean IoU of 0.80 on 7 other" in features.of_labels({0: 1, 1: 2}, [("ant", [1, 2])], (1, 7, 0.8, 0.4))
+    assert features.of_labels({0: 1, 1: 2}, [("ant", [1, 2, 2]), ("bee", [2])], None) == (
+        "After 2 painted patches, the probe finds thing 1 on 33 % of ant and 0 % of bee; all else is thing 2."
     )
-    assert "No patch is painted" in features.of_labels({}, [0, 0], 1, None)
+    assert features.of_labels({0: 2}, [("ant", [2, 2])], None).endswith("the probe finds thing 2 on 100 % of ant.")
+    assert "things 2 and 3." in features.of_labels({0: 1, 1: 2, 2: 3}, [("ant", [1, 2])], None)
+    assert "No patch is painted" in features.of_labels({}, [("ant", [0, 0])], None)
     assert features.of_parts((0.11, 0.02, 0.25), 27, 0.18, ["the stonefly nymph"]) == (
         "11 % (95 % interval 2 to 25 %) of 27 matches from the insect's patches to the stonefly nymph lie on the same "
         "part: no better than by chance, 18 %."

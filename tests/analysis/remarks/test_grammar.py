@@ -302,11 +302,11 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for models, share in product((1, 2, 3), SHARES)
     ),
     features.of_colours: lambda: (
-        features.of_colours(
-            share, 256 * images, "block 1 of 12", on_insect, LABELS[:images], [[1 / images] * images] * images
-        )
-        for share, images, on_insect in product(SHARES, (1, 2), (None, (0.1, 0.3), (0.31, 0.3), (0.7, 0.3)))
+        features.of_colours(share, 256 * images, "block 1 of 12", images, share, on_insect)
+        for share, images, on_insect in product(SHARES, (1, 2, 3), (None, *SHARES))
     ),
+    features.of_first: lambda: (features.of_first(own, whole) for own, whole in product(SHARES, SHARES)),
+    features.of_others: lambda: (features.of_others(back, 0.1) for back in SHARES),
     features.of_basis: lambda: (
         features.of_basis("what [cls] attends to in the last layer", left_out, clipped, 2048)
         for left_out, clipped in product((0, *COUNTS), (0, *COUNTS))
@@ -329,8 +329,8 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for steps, right, share, called in product(([1], [1, 512]), (0, *COUNTS), (None, *SHARES), ("", "insect"))
     ),
     features.of_labels: lambda: (
-        features.of_labels(painted, things, images, on_insects)
-        for painted, things in (({}, [0, 0]), ({0: 1}, [1, 1]), ({0: 1, 1: 2}, [1, 2, 2]))
+        features.of_labels(painted, [(f"image {at}", things) for at in range(images)], on_insects)
+        for painted, things in (({}, [0, 0]), ({0: 1}, [1, 1]), ({0: 1, 1: 2}, [1, 2, 2]), ({0: 1, 1: 2, 2: 3}, [1, 2]))
         for images, on_insects in product(COUNTS, (None, (1, 1, 0.5, 0.4), (2, 390, 0.8, 0.4)))
     ),
     features.of_matches: lambda: (
@@ -528,11 +528,13 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for images in (None, (8, 8), (10_000, 2000))
     ),
     evaluation.around: lambda: (
-        evaluation.around(np.array([[p, q, p], [q, r, p], [p, p, q]]), np.arange(-1.0, 2.0), np.arange(-1.0, 2.0), 200)
+        evaluation.around(
+            "my run", np.array([[p, q, p], [q, r, p], [p, p, q]]), np.arange(-1.0, 2.0), np.arange(-1.0, 2.0), 200
+        )
         for p, q, r in product((0.0, 0.02, 1.5, 30.0), repeat=3)
     ),
     evaluation.on_the_path: lambda: (
-        evaluation.on_the_path(14, 1.0, lowest, np.array([p, 1 - p]), np.array([q, 1 - q]))
+        evaluation.on_the_path("my run", 14, 1.0, lowest, np.array([p, 1 - p]), np.array([q, 1 - q]))
         for lowest, p, q in product((1.0, 0.5), SHARES, SHARES)
     ),
     evaluation.best_run: lambda: (

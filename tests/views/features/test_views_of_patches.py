@@ -12,9 +12,8 @@ from torch.testing import assert_close
 import vizkit
 from tests.views.contract import everything, subject
 from vizkit.analysis.features import objects
-from vizkit.analysis.remarks import features
 from vizkit.datasets import samples
-from vizkit.figure.saved.plate import Outline, Raster, Words
+from vizkit.figure.saved.plate import Outline, Raster, Stroke, Words
 from vizkit.traces import Features, NotApplicable, Tokens
 from vizkit.views.blocks import Canvas, Download, Numbers, Picture, Proof, Said, Table
 from vizkit.views.features import label, match
@@ -217,7 +216,45 @@ def test_it_opens_on_the_insect_where_its_right_place_is_not_where_it_stays(grid
 
 
 def test_of_images_whose_parts_are_not_known_it_says_that_no_place_may_be_right():
-    assert shown(Match(), subject("digits_vit"), Said)[0].text.endswith(features.WITHOUT_TRUTH)
+    assert "may be no right place" in shown(Match(), subject("digits_vit"), Said)[0].text
+
+
+def test_a_way_back_ends_where_it_began_by_a_plain_loop():
+    grids = [(2, 10), (3, 4), (1, 5)]
+    every = [torch.randn(rows * columns, 7, generator=torch.Generator().manual_seed(rows)) for rows, columns in grids]
+    ids, _ = match.pairs(every)
+    back, own = match.returning(ids, grids), torch.cat([match.middles(grid) for grid in grids])
+    starts = np.cumsum([0, *map(len, every)])
+    expected = []
+    for image, asking in enumerate(every):
+        for at, vector in enumerate(asking):
+            ends = []
+            for number, other in enumerate(every):
+                if number != image:
+                    there = other[torch.cosine_similarity(other, vector[None]).argmax()]
+                    home = int(starts[image] + torch.cosine_similarity(asking, there[None]).argmax())
+                    ends.append(bool((own[home] - own[starts[image] + at]).norm() <= match.LIMIT + 1e-6))
+            expected.append(ends)
+    assert back.tolist() == expected
+    assert 0 < back.float().mean() < 1
+
+
+def test_a_match_whose_way_back_ends_elsewhere_is_dashed():
+    of = subject("digits_vit")
+    found = arrays(Match(), of)
+    rows, columns = found["grids"][0]
+    for patch in (
+        int(found["back"][: rows * columns].sum(1).argmin()),
+        int(found["back"][: rows * columns].sum(1).argmax()),
+    ):
+        row, column = divmod(patch, columns)
+        place = f"1:{round(1000 * (column + 0.5) / columns)},{round(1000 * (row + 0.5) / rows)}"
+        (drawn,) = shown(Match(patch=place), of, Canvas)
+        marks = drawn.still[0].draw(900.0)[0]
+        dashed = [mark for mark in marks if isinstance(mark, Stroke) and mark.dash == "dash"]
+        assert len(dashed) == (~found["back"][patch]).sum()
+        words = " ".join(mark.text for mark in marks if isinstance(mark, Words))
+        assert words.count("one way") == len(dashed)
 
 
 @pytest.mark.parametrize("grid", [(14, 14), (7, 7), (5, 3)])
@@ -263,7 +300,7 @@ def test_parts_of_insects_are_counted_where_they_are_known():
     assert "lie on the same part" in said
     assert "by chance" in said
     assert "95 % interval" in said
-    assert features.WITHOUT_TRUTH not in said
+    assert "may be no right place" not in said
     assert "same part" not in shown(Match(), subject("digits_vit"), Said)[0].text
 
 

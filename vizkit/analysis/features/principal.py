@@ -16,9 +16,6 @@ from vizkit.analysis.attention.positions import components, stretched
 PERCENTILES = (0.01, 0.99)
 """Of each component the scores that have no and full colour; beyond them it stays so."""
 
-NEAR = 0.1
-"""A distance of two colours, of 1 from black to full red, up to which they look the same."""
-
 
 @dataclass(frozen=True)
 class Principal:
@@ -33,12 +30,6 @@ class Principal:
     directions: Float[Tensor, "3 channel"]
     clipped: int
     error: float
-
-    def in_common(self) -> Float[Tensor, "image other"]:
-        """The share of the patches of each image that have nearly the colour of a patch of each other one."""
-        flat = [each.flatten(0, 1) for each in self.rgb]
-        rows = [[(torch.cdist(one, other).amin(1) <= NEAR).float().mean() for other in flat] for one in flat]
-        return torch.tensor(rows)
 
 
 def principal(
@@ -66,6 +57,14 @@ def principal(
 
     error = basis_error(flat[usual], mean, directions, explained)
     return Principal(cut(scores), cut(stretched(scores, low, high)), explained, mean, directions, clipped, error)
+
+
+def told_apart(groups: Sequence[Float[Tensor, "_patch 3"]]) -> float:
+    """Of each group the share of its colours to which its own mean colour is the nearest of all, in the mean of the
+    groups; by chance 1 of their number."""
+    means = torch.stack([each.mean(0) for each in groups])
+    own = [(torch.cdist(each, means).argmin(1) == at).float().mean() for at, each in enumerate(groups)]
+    return float(torch.stack(own).mean())
 
 
 def basis_error(

@@ -113,24 +113,26 @@ def absent(untested: Sequence[str], features: Sequence[str], alone: bool) -> str
 
 
 def around(
+    name: str,
     loss: Float[np.ndarray, "row column"],
     x: Float[np.ndarray, " column"],
     y: Float[np.ndarray, " row"],
     images: int,
 ) -> str:
-    """Of the loss in nats on a plane whose axes are in filter norms, with the checkpoint at 0: what it is there, one
+    """Of a run's loss in nats on a plane whose axes are in filter norms, its checkpoint at 0: what it is there, one
     filter norm away along either axis, and whether it is lower anywhere."""
     row, column = np.flatnonzero(y == 0).item(), np.flatnonzero(x == 0).item()
     centre = float(loss[row, column])
     away = np.concatenate([loss[row, np.isclose(np.abs(x), 1)], loss[np.isclose(np.abs(y), 1), column]])
-    said = f"The loss of {images} test images is {centre:.3g} at the checkpoint and {away.min():.3g} to "
+    said = f"The loss of {name} on {images} test images is {centre:.3g} at its last checkpoint and {away.min():.3g} to "
     said += f"{away.max():.3g} nats at a distance of one filter norm; "
     if loss.min() == centre:
-        return f"{said}nowhere on this plane is it lower than at the checkpoint."
+        return f"{said}nowhere on this plane is it lower."
     return f"{said}the lowest on this plane is {loss.min():.3g}."
 
 
 def on_the_path(
+    name: str,
     checkpoints: int,
     centre: float,
     lowest: float,
@@ -140,7 +142,7 @@ def on_the_path(
     """Of a run's checkpoints: what part of their spread the first component explains, and how much it would of a random
     walk, on a plane on which the loss is `centre` nats at the last one and `lowest` at least."""
     there = "nowhere lower on this plane" if lowest == centre else f"at least {lowest:.3g} on this plane"
-    said = f"The loss is {centre:.3g} nats at the checkpoint, {there}. The first component explains "
+    said = f"The loss of {name} is {centre:.3g} nats at its last checkpoint, {there}. The first component explains "
     said += f"{percent(shares[0])} of how {checkpoints} checkpoints spread; of a random walk with steps as long as "
     said += f"theirs, in random directions, it would explain {percent(walk[0])}"
     if shares[0] - walk[0] > CLEARLY:
@@ -246,18 +248,24 @@ def learned(
 SETTLED = 0.9  # of CKA
 
 
+def changed_most(values: Float[np.ndarray, "step layer head"]) -> list[tuple[int, int]]:
+    """(layer, head), from 0, of those that there are at all steps: the one that changed most from the first to the last
+    comes first."""
+    known, change = np.isfinite(values).all(axis=0), np.abs(values[-1] - values[0])
+    order = np.argsort(-np.where(known, change, -1), axis=None, kind="stable")[: known.sum()]
+    return [divmod(at, values.shape[2]) for at in order.tolist()]
+
+
 def heads_over_steps(
     what: str, unit: str, steps: Sequence[int], values: Float[np.ndarray, "step layer head"], digits: int
 ) -> str:
     """The mean of all heads, and the head that changed most; NaN where a layer has fewer heads."""
-    first, last = values[0], values[-1]
-    known = np.isfinite(last) & np.isfinite(first)
-    if not known.any():
+    first, last, heads = values[0], values[-1], changed_most(values)
+    if not heads:
         return f"The {what} has no number here: the layers do not say where their tokens lie."
-    words = f"From step {steps[0]:,} to {steps[-1]:,} the {what} of {counted(int(known.sum()), 'head')}, in the mean,"
-    means = [f"{each[known].mean():.{digits}f}{unit}" for each in (first, last)]
-    change = np.where(known, np.abs(last - first), -1)
-    layer, head = np.unravel_index(change.argmax(), change.shape)
+    words = f"From step {steps[0]:,} to {steps[-1]:,} the {what} of {counted(len(heads), 'head')}, in the mean,"
+    means = [f"{each[*np.transpose(heads)].mean():.{digits}f}{unit}" for each in (first, last)]
+    layer, head = heads[0]
     ends = [f"{each[layer, head]:.{digits}f}{unit}" for each in (first, last)]
     if ends[0] == ends[1]:
         return f"{words} stayed at {means[0]}, and no head changed: training has not touched it."

@@ -5,47 +5,38 @@ from collections.abc import Mapping, Sequence
 from vizkit.analysis.remarks.remark import begun, counted, joined, percent
 from vizkit.percent import in_percent
 
-WITHOUT_TRUTH = (
-    "In the other images there may be no right place: a line leads to the most similar patch, not to the same thing."
-)
 TOLD = 0.5  # an IoU from which two masks are of one thing, as detection counts it
 
 
 def of_colours(
-    explained: float,
-    patches: int,
-    after: str,
-    on_insect: tuple[float, float] | None,
-    names: Sequence[str],
-    shares: Sequence[Sequence[float]],
+    explained: float, patches: int, after: str, images: int, of_images: float, of_insects: float | None
 ) -> str:
-    """`explained`: the share of the variance of three components. `on_insect`: the IoU of the places where the first is
-    positive with the drawn insect, and that of all places. `shares`: of the patches of each image, those that have
-    nearly a colour of each other one."""
-    held = f"Three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}."
-    seen = _common(names, shares) if len(names) > 1 else ""
-    if on_insect is None:
-        return f"After {after}, {seen or held[0].lower() + held[1:]}"
-    own, whole = on_insect
+    """`explained`: the share of the variance of three components. `of_images`: of how many patches the nearest mean
+    colour is that of their own image; `of_insects`: within the images, that of their own side of insect and ground,
+    which count alike; None of other images."""
+    ground = "" if of_insects is None else f"insect from ground: {percent(of_insects)}, by chance 50 %"
+    if images == 1:
+        held = f"three components hold {percent(explained)} of the variance of {counted(patches, 'patch', 'patches')}"
+        return f"After {after}, {f'the colours {_tell(of_insects, 2)} {ground}' if of_insects else held}."
+    said = (
+        f"After {after}, the colours {_tell(of_images, images)} the images apart: of {percent(of_images)} of the "
+        f"patches the nearest mean colour is that of their own image, by chance {percent(1 / images)}."
+    )
+    return f"{said} Within an image, they {_tell(of_insects, 2)} {ground}." if of_insects else said
+
+
+def _tell(share: float, groups: int) -> str:
+    """From half of the way from chance to all."""
+    return "tell" if share >= (1 + 1 / groups) / 2 else "hardly tell"
+
+
+def of_first(own: float, whole: float) -> str:
+    """`own`: the IoU of the places of the first image where the first component is positive with the drawn insect,
+    `whole` that of all places."""
     how = "lies on the insect" if own >= TOLD else "is not the insect alone" if own > whole else "misses the insect"
     return (
-        f"After {after}, the first component {how}: where it is positive in the first image the IoU with it is "
-        f"{own:.2f}, that of the whole image {whole:.2f}. {begun(seen or held)}"
-    )
-
-
-def _common(names: Sequence[str], shares: Sequence[Sequence[float]]) -> str:
-    """Which image has most, and which least, of its patches in colours of another one."""
-    pairs = {(one, other): row[other] for one, row in enumerate(shares) for other in range(len(row)) if one != other}
-    (one, other), (a, b) = (choose(pairs, key=pairs.__getitem__) for choose in (max, min))
-    if not pairs[one, other]:
-        return "no two images have nearly a colour in common."
-    said = f"{percent(pairs[one, other])} of the patches of {names[one]} have nearly a colour of {names[other]}"
-    if pairs[a, b] == pairs[one, other]:
-        return f"{said}."
-    return (
-        f"{said}, the largest share of all pairs; the smallest is {percent(pairs[a, b])}, of {names[a]} in colours of "
-        f"{names[b]}."
+        f"The first component {how}: where it is positive in the first image the IoU with it is {own:.2f}, that of the "
+        f"whole image {whole:.2f}."
     )
 
 
@@ -94,6 +85,15 @@ def of_matches(right: float, swapped: float, patches: int, limit: float) -> str:
     )
 
 
+def of_others(back: float, limit: float) -> str:
+    """Of images in which no right place is known: the share of the matches from whose end the most similar patch lies
+    where they began."""
+    return (
+        f"In the other images there may be no right place: of {percent(1 - back)} of the matches the way back ends "
+        f"elsewhere, more than {percent(limit)} of the side away, and their lines are dashed."
+    )
+
+
 def of_parts(share: tuple[float, float, float], matches: int, chance: float, images: Sequence[str]) -> str:
     """Of the patches of a drawn insect that have a part, how many match the same part of the other insects: the share,
     and its 95 % interval. `chance`: the share if the matches lay anywhere on them."""
@@ -110,17 +110,20 @@ def of_parts(share: tuple[float, float, float], matches: int, chance: float, ima
 
 
 def of_labels(
-    painted: Mapping[int, int], things: Sequence[int], images: int, on_insects: tuple[int, int, float, float] | None
+    painted: Mapping[int, int],
+    things: Sequence[tuple[str, Sequence[int]]],
+    on_insects: tuple[int, int, float, float] | None,
 ) -> str:
-    """`painted`: things by patches; `things`: of all patches. `on_insects`: how many are drawn, their patches that
-    nobody painted, the mean IoU of insect and ground there, and that of as many patches anywhere."""
+    """`painted`: things by patches; `things`: of all patches of each image, beside its name. `on_insects`: how many are
+    drawn, their patches that nobody painted, the mean IoU of insect and ground there, and that of as many patches
+    anywhere."""
     if not painted:
         return "No patch is painted: choose a thing and click a patch of it."
-    own = sorted({*painted.values()})
-    told = [f"{percent(sum(each == thing for each in things) / len(things))} to thing {thing}" for thing in own]
+    first, *others = sorted({*painted.values()})
+    shares = [f"{percent(sum(each == first for each in own) / len(own))} of {name}" for name, own in things]
     one = counted(len(painted), "painted patch", "painted patches")
-    where = f"{counted(len(things), 'patch', 'patches')} of {counted(images, 'image')}"
-    given = f"the probe gives every one of {where} to a thing: {joined(told)}."
+    rest = f"; all else is {'thing' if len(others) == 1 else 'things'} {joined([*map(str, others)])}" if others else ""
+    given = f"the probe finds thing {first} on {joined(shares)}{rest}."
     if on_insects is None:
         return f"After {one}, {given}"
     count, patches, mean, chance = on_insects

@@ -18,6 +18,7 @@ COVER = 0.8
 """How far the colours of patches cover the image."""
 CHOSEN = "#f59e0b"
 STEPS = 10_000  # of a cosine as it is sent
+ONE_WAY = ", one way"
 Box = tuple[float, float, float, float]  # left, top, width and height of a patch
 
 
@@ -91,7 +92,8 @@ class OverImages:
 class AlikePatches(OverImages):
     """`colours`: of all patches, or none. `ids` and `cosines`: to every patch the most alike ones, the nearest first.
     `chosen`: the patch that asks, −1 for none. `paired`: lines lead to them. `right`: of each patch of the first image
-    whether the last of its pairs is the right place."""
+    whether the last of its pairs is the right place. `back`: of every pair whether the way back leads to where it
+    began; without that its line is dashed and pale."""
 
     ids: Int[np.ndarray, "patch alike"]
     cosines: Float[np.ndarray, "patch alike"]
@@ -99,6 +101,7 @@ class AlikePatches(OverImages):
     chosen: int = -1
     paired: bool = False
     right: Bool[np.ndarray, " asking"] | None = None
+    back: Bool[np.ndarray, "patch alike"] | None = None
 
     def pack(self) -> dict[str, Any]:
         return super().pack() | {
@@ -110,6 +113,7 @@ class AlikePatches(OverImages):
             "chosen": self.chosen,
             "paired": self.paired,
             "right": "" if self.right is None else text64(self.right.astype(np.uint8)),
+            "back": "" if self.back is None else text64(self.back.astype(np.uint8)),
         }
 
     def below(self) -> str:
@@ -120,8 +124,11 @@ class AlikePatches(OverImages):
         image, row, column = self.place_of(patch)
         who = f"{self.names[image]}, row {row + 1}, column {column + 1}"
         if self.paired:
-            there = [(self.place_of(int(other)), cosine) for other, cosine in zip(*self._of(patch), strict=True)]
-            places = [f"{self.names[i]}, row {r + 1}, column {c + 1} ({cosine:.2f})" for (i, r, c), cosine in there]
+            there = [(self.place_of(other), *rest) for other, *rest in zip(*self._of(patch), strict=True)]
+            places = [
+                f"{self.names[i]}, row {r + 1}, column {c + 1} ({cosine:.2f}{'' if back else ONE_WAY})"
+                for (i, r, c), cosine, back in there
+            ]
             if self.right is not None and patch < len(self.right):
                 places[-1] += " ✓" if self.right[patch] else " ✗"
             return f"{who} matches: {' · '.join(places)}".replace("(-", "(−")
@@ -130,8 +137,9 @@ class AlikePatches(OverImages):
         low, high = (f"{value:.2f}".replace("-", "−") for value in (self.cosines[patch, -1], self.cosines[patch, 0]))
         return f"{who}: of the {self.ids.shape[1]} most alike patches {where}; cosine {high} to {low}"
 
-    def _of(self, patch: int) -> tuple[list[int], list[float]]:
-        return self.ids[patch].tolist(), self.cosines[patch].tolist()
+    def _of(self, patch: int) -> tuple[list[int], list[float], list[bool]]:
+        back = np.ones_like(self.ids, bool) if self.back is None else self.back
+        return self.ids[patch].tolist(), self.cosines[patch].tolist(), back[patch].tolist()
 
     def covered(self, rgb: RGB, here: Int[np.ndarray, "row column"]) -> RGB:
         if self.chosen >= 0 and not self.paired:
@@ -143,11 +151,11 @@ class AlikePatches(OverImages):
         if self.chosen < 0:
             return []
         marks: list[Mark] = []
-        others, _ = self._of(self.chosen)
-        if self.paired:
-            ends = [(box(self.chosen), box(other)) for other in others]
-            lines = [tuple((x + wide / 2, y + high / 2) for x, y, wide, high in pair) for pair in ends]
-            marks += [Stroke(line, ink, thick) for line in lines for ink, thick in (("#000000", 3.0), (RING, 1.6))]
+        others, _, back = self._of(self.chosen)
+        for other, sure in zip(others, back, strict=True) if self.paired else ():
+            ends = tuple((x + wide / 2, y + high / 2) for x, y, wide, high in (box(self.chosen), box(other)))
+            inks = (("#000000", 3.0), (RING, 1.6)) if sure else ((RING, 0.8),)
+            marks += [Stroke(ends, ink, thick, "solid" if sure else "dash") for ink, thick in inks]
         return marks + [
             mark
             for patch, ink in [*((other, RING) for other in others), (self.chosen, CHOSEN)]

@@ -80,7 +80,11 @@ def panel_of(figure: "go.Figure") -> Panel:
         if rows is not None and not isinstance(rows[0], str):
             y = f"{y}, from {rows[0]:.3g} to {rows[-1]:.3g}"
             over = [each for each in drawn[1:] if each.type == "scatter" and each.name and len(each.x)]
-            lines = tuple(Line("", _among(each.x, columns), _among(each.y, rows), _colour(each, 0)) for each in over)
+            lines = tuple(
+                Line("", _few(_among(each.x, columns)), _few(_among(each.y, rows)), _colour(each, 0)) for each in over
+            )
+            sides = [(_among(box[::2], columns), _among(box[1::2], rows)) for box in boxes]
+            boxes = tuple((min(across), min(down), max(across), max(down)) for across, down in sides)
         return Panel(
             title,
             x,
@@ -176,9 +180,9 @@ def _names(words: Any) -> tuple[str, ...]:
     return tuple(unescape(str(word)) for word in words)
 
 
-def _among(values: Any, places: Any) -> Numbers:
+def _among(values: Any, places: Any) -> list[float]:
     """Where values lie on an axis of cells: in cells from the middle of the first one."""
-    return _few((np.asarray(values, float) - places[0]) / (places[1] - places[0]))
+    return ((np.asarray(values, float) - places[0]) / (places[1] - places[0])).tolist()
 
 
 def _colour(line: Any, index: int) -> int:

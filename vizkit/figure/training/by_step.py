@@ -13,35 +13,42 @@ from vizkit.figure.palette import CLASSES, OTHERS
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
-STEPS = "step, logarithmic"
+STEPS, REST = "step, logarithmic", "the others"
 GAP_PX = 1
 ZOOM = 4
 
 
 def by_step(
     steps: Int[np.ndarray, " step"],
-    lines: Mapping[str, Mapping[str, Float[np.ndarray, " step"]]],
+    lines: Mapping[str, Float[np.ndarray, " step"]],
     y: str,
     *,
+    others: Mapping[str, Float[np.ndarray, " step"]] | None = None,
     log: bool = False,
     level: tuple[float, str] | None = None,
     reach: tuple[float, float] | None = None,
     percent: bool = False,
 ) -> "go.Figure":
-    """Groups of lines, each group of one colour, from the first to the last, and one word of the legend; a line has its
-    own name under the pointer. `log`: the other axis too. `level`: a height to compare with, and what it is.
-    `reach`: the ends of the y axis, None for those of the lines. `percent`: of shares."""
-    drawn = []
-    for (group, members), colour in zip(lines.items(), cycle(CLASSES), strict=False):
-        for at, (name, values) in enumerate(members.items()):
-            told = {"showlegend": at == 0, "legendgroup": group, "mode": "lines+markers", "marker": {"size": 4}}
-            hover = f"{literal(name)}, step %{{x:,}}: %{{y:{'.0%' if percent else '.3g'}}}<extra></extra>"
-            drawn.append(line(steps, values, literal(group), colour, 1.5, hovertemplate=hover, **told))
+    """A line in a colour of its own for each name. `others`: more of them, thin and grey below those, with one word of
+    the legend; the first of `lines` is then the thickest. A line has its own name under the pointer. `log`: the other
+    axis too. `level`: a height to compare with, and what it is. `reach`: the ends of the y axis, None for those of the
+    lines. `percent`: of shares."""
+    drawn, told = [], {"mode": "lines+markers", "marker": {"size": 4}}
+    for at, (name, values) in enumerate((others or {}).items()):
+        grey = {"legendgroup": REST, "showlegend": at == 0, "hovertemplate": _hover(name, percent), "mode": "lines"}
+        drawn.append(line(steps, values, REST, OTHERS, 1, **grey))
+    for (name, values), colour in zip(lines.items(), cycle(CLASSES), strict=False):
+        thick = 3.5 if others and name == next(iter(lines)) else 1.5
+        drawn.append(line(steps, values, literal(name), colour, thick, hovertemplate=_hover(name, percent), **told))
     if level:
         drawn.append(line(steps[[0, -1]], [level[0]] * 2, literal(level[1]), OTHERS, 1.5, "dash"))
     figure = laid_out(drawn, STEPS, y, height=360)
     figure.update_xaxes(LOGARITHMIC)
     return figure.update_yaxes(LOGARITHMIC if log else {"range": reach, "tickformat": ".0%" if percent else None})
+
+
+def _hover(name: str, percent: bool) -> str:
+    return f"{literal(name)}, step %{{x:,}}: %{{y:{'.0%' if percent else '.3g'}}}<extra></extra>"
 
 
 def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]) -> UInt8[np.ndarray, "row column 3"]:

@@ -1,6 +1,7 @@
 """The loss on a plane of weights, as a map, with the path of a run on it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from jaxtyping import Float
 
 from vizkit.figure.charts import heat_map, line
 from vizkit.figure.palette import DARK, LIGHT
+from vizkit.figure.scales import robust
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -23,8 +25,10 @@ def surface(
     path: Float[np.ndarray, "step 2"],
     steps: Sequence[int],
 ) -> "go.Figure":
-    """`words`: what the axes are. `path`: the place of each of the `steps`, (x, y); the last one is at 0."""
-    figure = heat_map(loss[::-1], *words, square=False, height=HEIGHT, quantity="loss (nats)")
+    """`words`: what the axes are. `path`: the place of each of the `steps`, (x, y); the last one, which is framed, is
+    at 0. Colours begin at the lowest loss of all: where it lies is what is asked."""
+    scale = replace(robust([loss]), low=float(loss.min()))
+    figure = heat_map(loss[::-1], *words, square=False, height=HEIGHT, quantity="loss (nats)", scale=scale)
     hover = "%{x:.3g}, %{y:.3g}: loss %{z:.3g} nats<extra></extra>"
     figure.update_traces(x=x.tolist(), y=y[::-1].tolist(), hovertemplate=hover)
     told = [f"step {step:,}" for step in steps]
@@ -33,4 +37,8 @@ def surface(
     dots |= {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
     figure.add_trace(line(path[:, 0], path[:, 1], colour=DARK, width=5))  # white alone is lost where the loss is high
     figure.add_trace(line(path[:, 0], path[:, 1], "path", LIGHT, 2, **dots))
+    half = (x[1] - x[0]) / 2, (y[1] - y[0]) / 2
+    for colour, width in ((DARK, 5), (LIGHT, 2)):
+        ends = dict(zip(("x0", "y0", "x1", "y1"), (-half[0], -half[1], *half), strict=True))
+        figure.add_shape(type="rect", line={"color": colour, "width": width}, **ends)
     return figure.update_yaxes(autorange=True)

@@ -1,5 +1,6 @@
 """Colours of patches: the three main directions of the vectors of all images' patches as red, green and blue."""
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -8,7 +9,7 @@ import torch
 from vizkit.analysis.attention.token_norms import norms_of
 from vizkit.analysis.features.matching import most_alike
 from vizkit.analysis.features.objects import iou
-from vizkit.analysis.features.principal import Principal, principal
+from vizkit.analysis.features.principal import Principal, principal, told_apart
 from vizkit.analysis.remarks import features
 from vizkit.figure.features.alike_patches import AlikePatches
 from vizkit.traces import Features, Tokens
@@ -52,13 +53,9 @@ class Colours(View, OfPatch):
         found, left_out, ids, cosines = of.kept(key, partial(together, images, vectors))
         flat = torch.cat([each.flatten(0, 1) for each in vectors])
         grids = [(each.shape[0], each.shape[1]) for each in vectors]
-        mask = insect(of, grids[0])
-        on_insect = None
-        if mask is not None:
-            on_insect = iou(found.scores[0][..., 0] > 0, mask), iou(torch.ones_like(mask), mask)
         names = [called(each) for each in images]
-        shares = found.in_common().tolist()
-        yield Said(features.of_colours(float(found.explained.sum()), len(flat), after, on_insect, names, shares))
+        held = float(found.explained.sum())
+        yield Said(features.of_colours(held, len(flat), after, len(images), *apart(images, found.rgb)))
         drawn = AlikePatches(
             [each.seen_rgb for each in images],
             names,
@@ -70,12 +67,29 @@ class Colours(View, OfPatch):
         )
         yield self.canvas(drawn, f"Patches of {self.title(of).removeprefix('Colours of patches ')}:", HINT, PICK)
         parts = " + ".join(f"{100 * share:.0f} %" for share in found.explained.tolist())
-        yield Line(f"Red + green + blue: {parts} of the variance of all patches.")
+        yield Line(
+            f"Red + green + blue: {parts} of the variance of all patches; patches of one colour may differ in the rest."
+        )
+        if (mask := insect(of, grids[0])) is not None:
+            own, whole = (iou(each, mask) for each in (found.scores[0][..., 0] > 0, torch.ones_like(mask)))
+            yield Line(features.of_first(own, whole))
         yield Line(features.of_basis(foreground(of)[1], left_out, found.clipped, len(flat)))
         yield Proof(of.seen)
         words = f"computed once more from the vectors, the shares of the variance differ by {found.error:.0e}"
         yield Proof(None, words, found.error <= EXACT)
         yield Numbers(partial(numbers, found))
+
+
+def apart(images: list[Subject], colours: Sequence[torch.Tensor]) -> tuple[float, float | None]:
+    """(how well colours tell the images apart, and insect from ground within them: None where not all are drawn
+    insects), each from chance to 1."""
+    own = [each.flatten(0, 1) for each in colours]
+    masks = [insect(each, (rgb.shape[0], rgb.shape[1])) for each, rgb in zip(images, colours, strict=True)]
+    drawn = [mask.flatten() for mask in masks if mask is not None]
+    if len(drawn) < len(images):
+        return told_apart(own), None
+    within, on = torch.cat([each - each.mean(0) for each in own]), torch.cat(drawn)
+    return told_apart(own), told_apart([within[on], within[~on]])
 
 
 def together(images: list[Subject], vectors: list[torch.Tensor]) -> tuple[Principal, int, torch.Tensor, torch.Tensor]:

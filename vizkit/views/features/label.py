@@ -65,8 +65,9 @@ class Label(View, OfPatches):
         painted = painted_by(clicks, grids)
         scores, found = probe(vectors, painted) if painted else (None, torch.zeros(len(vectors)))
         things = found.int().numpy()
-        yield Said(features.of_labels(painted, things.tolist(), len(images), judged(images, grids, painted, things)))
         rgb, names = [each.seen_rgb for each in images], [*map(called, images)]
+        own = [*zip(names, (part.tolist() for part in np.split(things, starts[1:-1])), strict=True)]
+        yield Said(features.of_labels(painted, own, judged(images, grids, painted, things)))
         drawn = LabelledPatches(rgb, names, grids, things, painted, clicks, vectors.numpy(), RIDGE, MOST)
         yield self.canvas(drawn, f"{self.title(of)}, of", HINT, {"clicks": (words(LONGEST), "clicks")})
         yield Proof(of.seen)

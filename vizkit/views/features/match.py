@@ -17,7 +17,7 @@ from vizkit.geometry import id_at
 from vizkit.traces import Features, Tokens
 from vizkit.views import alike
 from vizkit.views.blocks import Blocks, Numbers, Proof, Said
-from vizkit.views.features.vectors import PICK, OfPatch, called, chosen, foreground, grid_of, insect, on_grid
+from vizkit.views.features.vectors import PICK, Grids, OfPatch, called, chosen, foreground, grid_of, insect, on_grid
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -25,8 +25,8 @@ LIMIT = 0.1
 """PCK@0.1: of the side of the image."""
 EXACT = 1e-5
 HINT = (
-    "Click a patch: lines lead to the most similar place of every other image; ✓ or ✗ says whether that of the "
-    "mirrored one is right."
+    "Click a patch: lines lead to the most similar place of every other image, dashed where the way back leads "
+    "elsewhere; ✓ or ✗ says whether that of the mirrored one is right."
 )
 
 
@@ -38,10 +38,12 @@ class Match(View, OfPatch):
     how = How(
         "Every patch is matched with the most similar one of each other image. The last image is the first in a "
         "mirror, where the right place of every patch is known. A patch that stays where it was took the other side "
-        "for its own, or its place for its content. On drawn insects it is known on which part a patch lies.",
+        "for its own, or its place for its content. A line is dashed where the most similar patch to its end is not "
+        "where it began: such a match has no right place for sure. On drawn insects the part of a patch is known.",
         r"m(i) = \arg\max_j \cos(x_i, y_j), \qquad \mathrm{PCK} = \tfrac1N \sum_i "
         r"\big[\,\lVert p_{m(i)} - p^*_i \rVert \le 0.1\,\text{side}\,\big]",
-        "that anything matches: of what is not there the most similar place is shown all the same.",
+        "that anything matches: of what is not there the most similar place is shown all the same, and a way that "
+        "leads back proves nothing.",
         "Amir et al. 2021; Zhang et al. 2024, “Telling left from right”; Min et al. 2019 for PCK",
     )
 
@@ -61,8 +63,10 @@ class Match(View, OfPatch):
         right, swapped = of_mirror(mirror, grids[0])
         shares = float(right.float().mean()), float(swapped.float().mean())
         parts = of_parts(images, grids, ids, starts)
+        back = returning(ids, grids)
         mirrored = features.of_matches(*shares, len(mirror), LIMIT)
-        yield Said(f"{parts} {mirrored}" if parts else f"{mirrored} {features.WITHOUT_TRUTH}")
+        others = features.of_others(float(back[: len(mirror), :-1].float().mean()), LIMIT)
+        yield Said(f"{parts} {mirrored}" if parts else f"{mirrored} {others}")
         rgb = [each.seen_rgb for each in images]
         drawn = AlikePatches(
             [*rgb, np.ascontiguousarray(rgb[0][:, ::-1])],
@@ -73,6 +77,7 @@ class Match(View, OfPatch):
             chosen=chosen(self, grids, begins(of, grids[0])),
             paired=True,
             right=right.numpy(),
+            back=back.numpy(),
         )
         yield self.canvas(drawn, f"{self.title(of)}, of", HINT, PICK)
         yield Proof(of.seen)
@@ -84,7 +89,7 @@ class Match(View, OfPatch):
         words = f"computed once more in double precision, no other patch is nearer{more}"
         yield Proof(None, words, error <= EXACT)
         arrays = {"ids": ids.numpy(), "cosines": cosines.numpy(), "grids": np.array(grids)}
-        yield Numbers(lambda: arrays | {"right": right.numpy(), "swapped": swapped.numpy()})
+        yield Numbers(lambda: arrays | {"right": right.numpy(), "swapped": swapped.numpy(), "back": back.numpy()})
 
     def mirrored(self, of: Subject) -> Tensor:
         """The vectors of the image in a mirror."""
@@ -126,6 +131,16 @@ def pairs(every: list[Tensor]) -> tuple[Tensor, Tensor]:
         ids.append(torch.stack([each for each, _ in best], 1))
         cosines.append(torch.stack([each for _, each in best], 1))
     return torch.cat(ids), torch.cat(cosines)
+
+
+def returning(ids: Tensor, grids: Grids) -> Tensor:
+    """(patch, other image): whether the most similar patch to the one that a match leads to lies where the match began.
+    `ids`: as `pairs` has them."""
+    own = torch.cat([middles(grid) for grid in grids])
+    image = torch.arange(len(grids)).repeat_interleave(torch.tensor([rows * columns for rows, columns in grids]))
+    of_asking = image[:, None] - (image[ids] < image[:, None]).long()  # its own image is left out of those before it
+    back = ids[ids, of_asking]
+    return near(own[back].flatten(0, 1), own.repeat_interleave(ids.shape[1], 0), LIMIT).view_as(back)
 
 
 def of_mirror(found: Tensor, grid: tuple[int, int]) -> tuple[Tensor, Tensor]:

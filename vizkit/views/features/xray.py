@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -123,7 +123,7 @@ class XRay(View):
             for number, (count, each, grid) in enumerate(zip(found.counts, found.norms, grids, strict=True), 1)
             if grid
         ]
-        scale = robust([each.numpy() for _, each, _ in maps])
+        scale = in_medians([each for _, each, _ in maps])
         what = "Norms, in medians of their layer" + (", and how many artifacts" if any(found.counts) else "")
         yield tiles(what, maps, scale)
         point, noun = asked(of), "patch" if of.layers else "place"
@@ -199,6 +199,12 @@ def moved(of: Subject, found: Found, seen: Mapping[str, Seen], neurons: int) -> 
         for how, each in seen.items()
     )
     yield Table(rows, "What each change does", "The register beside what else the neurons may have")
+
+
+def in_medians(maps: Sequence[Tensor]) -> Scale:
+    """From 0 to at least `TIMES` medians, from which a patch can be an artifact: where there is none, none is seen."""
+    every = robust([each.numpy() for each in maps])
+    return replace(every, low=0.0, top=max(TIMES, every.top or 0.0))
 
 
 def norms_after(lengths: Tensor, name: str) -> Artifacts:

@@ -41,7 +41,9 @@ WHAT = {
     "filters": "filters",
     "images": "images learned and forgotten",
 }
-FLAT = 0.05  # of the whole range of a quantity: lines within it would seem to be one flat line
+FLAT, HALF = 0.05, 0.5
+"""Of the whole range of a quantity: lines within it would seem to be one flat line; many would hide one another."""
+COLOURED = 3  # heads: those that changed most
 Drawn = tuple[str, Any, str]
 """A sentence, a figure, and what is to be known beside it."""
 
@@ -82,7 +84,7 @@ class Inside(View):
         except (DatasetError, RecipeError, ModelError) as sentence:
             raise NotApplicable(str(sentence)) from None
         jobs = tuple(
-            Job(key_of(run, step, "inside"), f"{run.name} after step {step:,}", partial(_measured, run, step, asked))
+            Job(key_of(run, step, "inside"), f"{self.run} after step {step:,}", partial(_measured, run, step, asked))
             for step in steps
         )
         yield Later(of, jobs, partial(self.gathered, steps, asked, jobs))
@@ -130,17 +132,15 @@ def _numbers(of: Growth) -> dict[str, Any]:
 
 # ---- one quantity each -----------------------------------------------------------------------------------------------
 def _whole(
-    values: Float[np.ndarray, "..."], low: float = 0.0, top: float = 1.0
-) -> tuple[tuple[float, float] | None, str]:
-    """(the y axis of what lies between `low` and `top`, what is to be known of it): whole, but for lines that lie flat
-    in it."""
+    values: Float[np.ndarray, "..."], y: str, low: float = 0.0, top: float = 1.0, least: float = FLAT
+) -> tuple[tuple[float, float] | None, str, str]:
+    """(the y axis of what lies between `low` and `top`, its title, what is to be known of it): whole, but where the
+    lines take less than `least` of it; that it is cut stands on the axis itself."""
     share = float(np.nanmax(values) - np.nanmin(values)) / (top - low)
-    if share < FLAT:
-        return (
-            None,
-            f" The axis is cut: all lines lie within {in_percent(share)} of the range from {low:g} to {top:.3g}.",
-        )
-    return (low, 1.02 * top), ""
+    if share < least:
+        words = f" The axis is cut: all lines lie within {in_percent(share)} of the range from {low:g} to {top:.3g}."
+        return None, f"{y} (axis cut)", words
+    return (low, 1.02 * top), y, ""
 
 
 def _heads(
@@ -151,19 +151,18 @@ def _heads(
     if not values.size:
         raise NotApplicable("This network has no attention, so no heads.")
     said = remarks.heads_over_steps(what, unit, of.steps.tolist(), values, digits)
-    known = np.asarray(np.isfinite(values).all(axis=0))
-    lines = {
-        f"layer {layer + 1}": {
-            f"layer {layer + 1}, head {head + 1}": values[:, layer, head] for head in np.flatnonzero(known[layer])
-        }
-        for layer in range(values.shape[1])
-    }
-    reach, cut = _whole(values, top=top) if top else (None, "")
-    return said, by_step(of.steps, lines, y, log=top is None, reach=reach), beside + cut
+    heads = [
+        (f"head {head + 1} of layer {layer + 1}", values[:, layer, head])
+        for layer, head in remarks.changed_most(values)
+    ]
+    lines, others = dict(heads[:COLOURED]), dict(heads[COLOURED:])
+    reach, y, cut = _whole(values, y, top=top, least=HALF) if top else (None, y, "")
+    figure = by_step(of.steps, lines, y, others=others, log=top is None, reach=reach)
+    return said, figure, f"{beside} A line is a head; those that changed most are in colour.{cut}"
 
 
 def _distance(of: Growth) -> Drawn:
-    beside = f"The input has {of.size_hw[1]} × {of.size_hw[0]} pixels. A line is a head, its colour the layer."
+    beside = f"The input has {of.size_hw[1]} × {of.size_hw[0]} pixels."
     top = float(np.nanmax(of.distance_px)) if of.distance_px.size else None
     return _heads("distance_px", "attention distance", " px", "mean attention distance, pixels", 1, beside, of, top)
 
@@ -171,9 +170,9 @@ def _distance(of: Growth) -> Drawn:
 def _positions(of: Growth) -> Drawn:
     if not np.isfinite(of.nearness).all():
         raise NotApplicable("This network has no learned table of positions.")
-    reach, cut = _whole(of.nearness, -1.0 if of.nearness.min() < -FLAT else 0.0)
-    lines = {"positions": {"positions": of.nearness}}
-    figure = by_step(of.steps, lines, "rank correlation with nearness", reach=reach)
+    low = -1.0 if of.nearness.min() < -FLAT else 0.0
+    reach, y, cut = _whole(of.nearness, "rank correlation with nearness", low)
+    figure = by_step(of.steps, {"positions": of.nearness}, y, reach=reach)
     beside = "Over all pairs of places: the cosine of their position vectors against minus their distance on the grid."
     return remarks.near_alike(of.steps.tolist(), of.nearness), figure, beside + cut
 
@@ -181,12 +180,12 @@ def _positions(of: Growth) -> Drawn:
 def _layers(of: Growth) -> Drawn:
     if not of.layers:
         raise NotApplicable("This network has no blocks or stages whose features could be compared.")
-    lines = {f"layer {at}": {f"layer {at}": values} for at, values in enumerate(of.cka.T, 1)}
+    lines = {f"layer {at}": values for at, values in enumerate(of.cka.T, 1)}
     beside = (
         f"CKA over {of.right.shape[1]} images; at the last step it is 1 by definition. Layers: the network's blocks."
     )
-    reach, cut = _whole(of.cka)
-    figure = by_step(of.steps, lines, "CKA with its own end", reach=reach)
+    reach, y, cut = _whole(of.cka, "CKA with its own end")
+    figure = by_step(of.steps, lines, y, reach=reach)
     return remarks.settling(of.steps.tolist(), of.cka), figure, beside + cut
 
 
@@ -197,7 +196,7 @@ def _object(of: Growth) -> Drawn:
         raise NotApplicable("This network has no attention and no features in places, so no map.")
     shares = np.nan_to_num(of.on_object)  # where nothing speaks for the class, nothing of it is on the object
     quarters = {"three quarters below": 75, "median": 50, "a quarter below": 25}
-    lines = {name: {name: np.percentile(shares, at, axis=1)} for name, at in quarters.items()}
+    lines = {name: np.percentile(shares, at, axis=1) for name, at in quarters.items()}
     level, words = (of.area, "by chance"), f"share of the map on the {of.called}"
     figure = by_step(of.steps, lines, words, level=level, reach=(0.0, 1.02), percent=True)
     beside = f"Of {of.right.shape[1]} images, each with the map of what speaks for its own class."
@@ -209,7 +208,7 @@ def _norms(field: str, what: str, beside: str, of: Growth) -> Drawn:
     inner = iter(range(1, len(of.parts) + 1))
     names = [part if part in ("input", "output", "all weights") else f"layer {next(inner)}" for part in of.parts]
     said = remarks.norms_over_steps(what, of.steps.tolist(), values, names)
-    lines = {name: {name: column} for name, column in zip(names, values.T, strict=True)}
+    lines = dict(zip(names, values.T, strict=True))
     return said, by_step(of.steps, lines, f"norm of {what}", log=True), beside
 
 
@@ -251,8 +250,8 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         "",
         "entropy ÷ log N",
         3,
-        "1 is equal attention to all tokens, 0 attention to one. A line is a head, its colour the layer. "
-        "Whether answers depend on it: lesson 10 makes attention even by force.",
+        "1 is equal attention to all tokens, 0 attention to one. Whether answers depend on it: lesson 10 makes "
+        "attention even by force.",
     ),
     "importance": partial(
         _heads,
@@ -261,7 +260,7 @@ DRAWN: dict[str, Callable[[Growth], Drawn]] = {
         "",
         "|∂ log p / ∂ξ|, nats",
         3,
-        "How fast log p of the true class changes with what a head adds. A line is a head, its colour the layer.",
+        "How fast log p of the true class changes with what a head adds.",
         top=None,
     ),
     "positions": _positions,

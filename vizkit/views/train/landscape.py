@@ -56,7 +56,7 @@ class LossLandscape(View):
             raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
         facts = file_of(run.path, steps[-1]).stat()
         key = "landscape", self.plane, str(run.path), tuple(steps), facts.st_mtime_ns, facts.st_size
-        job = Job(key, f"The loss around {run.name}", partial(_computed, run, self.plane))
+        job = Job(key, f"The loss around {self.run}", partial(_computed, run, self.plane))
         button = "" if self.run == bundled.RECORDED else "Compute the loss around it"
         yield Later(of, (job,), partial(self.drawn, steps), button=button)
 
@@ -68,13 +68,16 @@ class LossLandscape(View):
         own = self.plane == PATH
         if own:
             lowest = float(made.loss.min())
-            said = on_the_path(len(steps), made.centre, lowest, made.shares, made.walk)
+            said = on_the_path(self.run, len(steps), made.centre, lowest, made.shares, made.walk)
         else:
-            said = around(made.loss, made.x, made.y, made.images)
+            said = around(self.run, made.loss, made.x, made.y, made.images)
         yield Said(said)
         figure = surface(made.loss, made.x, made.y, AXES[own], made.path, steps if own else [])
-        yield Chart(figure, f"Loss on a plane of the weights of {self.run}, the last checkpoint at 0, 0. {said}")
-        yield Line(f"{self.run}: {made.images} test images, as many of each class, at {made.loss.size} places.")
+        yield Chart(figure, f"Loss on a plane of weights, the last checkpoint at 0, 0. {said}")
+        yield Line(
+            f"{made.images} test images, as many of each class, at {made.loss.size} places. The frame is round the "
+            "place of the checkpoint."
+        )
         yield Proof(
             None,
             f"Loss of the checkpoint as it opens {made.asked:.6f}, at the centre of the surface {made.centre:.6f}: "

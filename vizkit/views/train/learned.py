@@ -93,7 +93,7 @@ class Learned(View):
         if not shown.method:
             raise NotApplicable(f"{run.name} has no attention and no features in places, so no map of what it learned.")
         jobs = {
-            step: Job(key_of(run, step), f"{run.name} after step {step:,}", partial(_asked, run, step, shown))
+            step: Job(key_of(run, step), f"{self.run} after step {step:,}", partial(_asked, run, step, shown))
             for step in steps
         }
         there = {job.key: found for job in jobs.values() if (found := of.find(job.key)) is not None}
@@ -111,7 +111,6 @@ class Learned(View):
         known = {step: found[job.key] for step, job in jobs.items() if job.key in found}
         steps, each = list(known), list(known.values())
         step = self.shown(steps)
-        now = known[step]
         ends = np.cumsum([line.get("steps", 0) for line in run.metrics()])
         right = [int((one.predicted == of.targets).sum()) for one in each]
         area = float(np.mean(of.objects)) if of.objects else 0.0
@@ -119,11 +118,13 @@ class Learned(View):
         epochs = int((ends <= step).sum())
         count = f"{right[steps.index(step)]} of {len(of.rgb)} right"
         yield Line(f"{self.run} after step {step:,}, {epochs} of {len(ends)} epochs: {count}.")
-        tiles = tuple(_tile(of, now, row) for row in range(len(of.rgb)))
         over = tuple(Seen(no_model, rgb) for rgb in of.rgb)
-        yield Tiles("", tiles, f"{METHODS[of.method].title} for the class that each image shows", over=over)
+        alt = f"{METHODS[of.method].title} for the class of each image"
+        for at in dict.fromkeys((steps[0], step)):  # what has changed stands below what it was
+            tiles = tuple(_tile(of, known[at], row) for row in range(len(of.rgb)))
+            yield Tiles(f"After step {at:,}", tiles, f"{alt}, after step {at:,}", over=over)
         if self.run != bundled.RECORDED:
-            yield Folded("Open this step", partial(_opening, run, step, now.then))
+            yield Folded("Open this step", partial(_opening, run, step, known[step].then))
         yield Numbers(lambda: _numbers(steps, each, of))
 
 

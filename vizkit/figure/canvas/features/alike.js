@@ -14,7 +14,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const labels = 'vectors' in data, set = labels ? 'clicks' : 'chosen', whole = (type, text) => new type(bytes(text || '').buffer)
   if (isNews(state, set, data[set])) state[set] = data[set]
   if (!labels) state.over = null
-  const ids = whole(Int32Array, data.ids), cosines = whole(Int16Array, data.cosines), vectors = whole(Int16Array, data.vectors), right = whole(Uint8Array, data.right)
+  const ids = whole(Int32Array, data.ids), cosines = whole(Int16Array, data.cosines), vectors = whole(Int16Array, data.vectors), right = whole(Uint8Array, data.right), back = whole(Uint8Array, data.back)
   let tints = whole(Uint8Array, data.tints), sheets = null, painted = new Map(), things = []
   const starts = data.grids.reduce((all, [rows, columns]) => [...all, all[all.length - 1] + rows * columns], [0]), total = starts[starts.length - 1]
   if (state.over >= total) state.over = null
@@ -42,7 +42,8 @@ export default function ({ data, parentElement, setStateValue }) {
     return [x + column * w / columns, y + row * h / rows, w / columns, h / rows]
   }
   const shown = () => state.over ?? (labels ? -1 : state.chosen < total ? state.chosen : -1)
-  const alike = patch => Array.from({ length: data.count }, (_, at) => [ids[patch * data.count + at], cosines[patch * data.count + at] / STEPS])
+  const alike = patch => Array.from({ length: data.count }, (_, at) => [ids, cosines, back].map(each => each[patch * data.count + at]))
+    .map(([other, cosine, sure = 1]) => [other, cosine / STEPS, sure])
   const sheetOf = i => {                               // one pixel for each patch
     const [rows, columns] = data.grids[i], sheet = new OffscreenCanvas(columns, rows), pen = sheet.getContext('2d'), pixels = pen.createImageData(columns, rows)
     for (let at = 0; at < rows * columns; at++) pixels.data.set([...tints.subarray(3 * (starts[i] + at), 3 * (starts[i] + at) + 3), 255], 4 * at)
@@ -74,16 +75,21 @@ export default function ({ data, parentElement, setStateValue }) {
     painted.forEach((thing, each) => frame(pen, boxOf(boxes, each), data.inks[thing - 1], 2, '#fff'))
     if (patch < 0) return
     if (labels) return frame(pen, boxOf(boxes, patch), '#fff', 2)
-    const own = boxOf(boxes, patch), others = alike(patch).map(([other, cosine]) => [other, boxOf(boxes, other), cosine])
+    const own = boxOf(boxes, patch), others = alike(patch).map(([other, , sure]) => [other, boxOf(boxes, other), sure])
     if (!data.paired) for (const each of [patch, ...others.map(([other]) => other)]) {   // these as they are
       const i = imageOf(each), [x, y, w, h] = boxOf(boxes, each), [left, top, wide, high] = boxes[i], image = state.images[i]
       if (image.naturalWidth) pen.drawImage(image, (x - left) / wide * image.naturalWidth, (y - top) / high * image.naturalHeight, w / wide * image.naturalWidth, h / high * image.naturalHeight, x, y, w, h)
     }
     const middle = ([x, y, w, h]) => [x + w / 2, y + h / 2]
-    if (data.paired) for (const [, box] of others) for (const [colour, wide] of [[UNDER, 4], [RING, 2]]) {
-      pen.strokeStyle = colour; pen.lineWidth = wide; pen.beginPath(); pen.moveTo(...middle(own)); pen.lineTo(...middle(box)); pen.stroke()
+    if (data.paired) for (const [, box, sure] of others) for (const [colour, wide] of sure ? [[UNDER, 4], [RING, 2]] : [[RING, 1]]) {
+      pen.setLineDash(sure ? [] : [6, 5]); pen.strokeStyle = colour; pen.lineWidth = wide
+      pen.beginPath(); pen.moveTo(...middle(own)); pen.lineTo(...middle(box)); pen.stroke()
     }
-    others.forEach(([, box], at) => frame(pen, box, RING, data.paired || at < data.count / 4 ? 2 : 1))
+    others.forEach(([, box, sure], at) => {
+      pen.setLineDash(sure ? [] : [3, 3])
+      frame(pen, box, RING, (data.paired ? sure : at < data.count / 4) ? 2 : 1)
+    })
+    pen.setLineDash([])
     frame(pen, own, CHOSEN, 3)
   }
   const two = value => value.toFixed(2).replace('-', '−')
@@ -91,7 +97,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const name = id => (([i, row, column]) => `${data.names[i]}, row ${row + 1}, column ${column + 1}`)(cellOf(id))
     if (labels) return `${name(patch)}: ${things.length ? `thing ${things[patch]}` : 'no thing'}${painted.has(patch) ? ', painted' : ''}`
     const others = alike(patch)
-    if (data.paired) return `${name(patch)} matches: ${others.map(([other, cosine]) => `${name(other)} (${two(cosine)})`).join(' · ')}${patch < right.length ? right[patch] ? ' ✓' : ' ✗' : ''}`
+    if (data.paired) return `${name(patch)} matches: ${others.map(([other, cosine, sure]) => `${name(other)} (${two(cosine)}${sure ? '' : ', one way'})`).join(' · ')}${patch < right.length ? right[patch] ? ' ✓' : ' ✗' : ''}`
     const where = data.names.map((each, i) => `${others.filter(([other]) => imageOf(other) === i).length} in ${each}`).join(' · ')
     return `${name(patch)}: of the ${data.count} most alike patches ${where}; cosine ${two(others[0][1])} to ${two(others[others.length - 1][1])}${patch === state.chosen ? '. Click it once more to see all colours.' : ''}`
   }

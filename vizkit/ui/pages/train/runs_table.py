@@ -108,9 +108,10 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
         return
     test = [runs[name].read("result.json").get("test_accuracy") for name in recipes]
     table = {"": [dot(places[name]) for name in recipes], "Run": [title(name) for name in recipes]}
+    table |= {"Test": test}  # first, where a narrow page does not cut it off
     table |= {title_of(field): [in_words(field, value) for value in values] for field, values in columns.items()}
     st.dataframe(
-        pd.DataFrame(table | {"Test": test}),
+        pd.DataFrame(table),
         key="runs_differ",
         hide_index=True,
         placeholder="",
@@ -118,6 +119,7 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
         alt="Fields of the recipes that differ between the shown runs",
         column_config={
             "": st.column_config.ImageColumn(width=36),
+            "Run": st.column_config.Column(width=160),
             "Test": st.column_config.NumberColumn(format="percent"),
         },
     )

@@ -168,6 +168,8 @@ def _other_task(recipe: Recipe, left: Any, middle: Any) -> None:
 def _pictures(contents: data_choice.Preview, recipe: Recipe) -> None:
     """A few of the data; and, where somebody asks, what the augmentation makes of them."""
     data_choice.row(contents.pictures, [name[:24] for name in contents.names], data_choice.SIDE_PX)
+    if (shown := len({*contents.names})) < len(contents.labels):
+        st.caption(f"{shown} of the {len(contents.labels)} classes are shown.")
     line = st.expander("As the model gets them", icon=":material/auto_fix_high:", key="changed", on_change="rerun")
     if line.open:
         with line:
