@@ -9,12 +9,14 @@ from functools import partial
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from benchmarks import finished
 from vizkit.explanations.batched import Explainer
 from vizkit.interventions import Changes
 from vizkit.models import Keep, Loaded, load, pixels_of, trace
 from vizkit.models.recording.recorder import Recorder
+from vizkit.models.recording.weights import mean_over_heads
 
 ROUNDS = 21
 PICTURE_HW = (480, 640)
@@ -25,7 +27,13 @@ CASES = (
     ("swin_tiny_patch4_window7_224", "every head", Keep()),
 )
 
-ROLLED = (("vit_small_patch14_dinov2", 252), ("vit_small_patch14_dinov2", 518), ("vit_base_patch16_224", 224))
+ROLLED = (
+    ("vit_small_patch16_224", 224),
+    ("vit_small_patch14_dinov2", 252),
+    ("vit_small_patch14_dinov2", 518),
+    ("vit_base_patch16_224", 224),
+)
+LAYERS = ((6, 197), (6, 325), (12, 197), (6, 1370))  # heads, tokens
 SWITCHES = ("heads:3.5=0", "uniform:3", "temperature:3=2", "blind:all=17,18", "pixels:14x14:erase=17,18")
 
 
@@ -46,6 +54,10 @@ def run() -> None:
         for name, size_px in ROLLED:
             ours, hooks = rolled(name, size_px)
             print(f"{name:30} {size_px:6}  {ours:6.3f} {hooks:6.3f}", flush=True)
+        print("\nmean of heads and output of one layer, against the fused kernel: as recorded, and by hooks")
+        for heads, tokens in LAYERS:
+            ours, hooks = one_layer(heads, tokens)
+            print(f"{heads:3} heads of {tokens:5} tokens {ours:6.3f} {hooks:6.3f}", flush=True)
         print("\na switch of Intervene on ViT-B/16, trace() and preprocessing included, against the plain pass")
         for text, ratio in switched().items():
             print(f"{text:30} {ratio:6.3f}", flush=True)
@@ -83,6 +95,32 @@ def rolled(name: str, size_px: int, count: int = ROUNDS) -> tuple[float, float]:
     for warm in (*ways, *ways):
         warm()
     rounds = [[clock(way, loaded.device) for way in ways] for _ in range(count)]
+    ours, hooks = (statistics.median(times[way] / times[0] for times in rounds) for way in (1, 2))
+    return ours, hooks
+
+
+def one_layer(heads: int, tokens: int, count: int = 2 * ROUNDS) -> tuple[float, float]:
+    """As `rolled`, of one attention layer with heads of 64 channels, to where they lie side by side."""
+    given = torch.randn(1, tokens, 3, heads, 64).permute(2, 0, 3, 1, 4)  # as timm's layers lay it
+    query, key, value = given.unbind(0)
+
+    def side_by_side(out: torch.Tensor | None) -> None:
+        assert out is not None
+        out.transpose(1, 2).reshape(1, tokens, heads * 64)
+
+    def by_hooks() -> None:
+        weights = ((query / 8) @ key.mT).softmax(-1)
+        weights.mean(1)
+        side_by_side(weights @ value)
+
+    ways = (
+        lambda: side_by_side(F.scaled_dot_product_attention(query, key, value)),
+        lambda: side_by_side(mean_over_heads(query, key, value, {}, slice(0, tokens, tokens // 4))[1]),
+        by_hooks,
+    )
+    for warm in (*ways, *ways):
+        warm()
+    rounds = [[clock(way, query.device) for way in ways] for _ in range(count)]
     ours, hooks = (statistics.median(times[way] / times[0] for times in rounds) for way in (1, 2))
     return ours, hooks
 

@@ -10,6 +10,7 @@ from torch.testing import assert_close
 from tests.drawn import noise
 from tests.test_families import ZOO, loaded_of
 from vizkit.analysis.attribution.explaining import explain
+from vizkit.analysis.attribution.rollout import rollout
 from vizkit.models import Keep, families
 from vizkit.models.many import Many, drawn, own_numbers
 from vizkit.models.recording import recorder
@@ -90,6 +91,22 @@ def test_the_mean_of_the_heads_is_that_of_each_picture():
         single = families.trace(loaded, one[None], keep=keep)
         for together, layer in zip(batch.numbers, single.attention, strict=True):
             assert_close(together[at], layer.weights)
+
+
+def test_one_picture_is_asked_without_vmap(monkeypatch):
+    """Which takes longer than what it is asked."""
+    many = Many(loaded_of("deit"), Keep(heads="mean"))
+    expected, _ = many.traces(pictures("deit")).each(rollout)
+    monkeypatch.setattr(torch, "vmap", None)
+    heat, reasons = many.traces(pictures("deit")[:1]).each(rollout)
+    assert_close(heat, expected[:1])
+    assert reasons == [None]
+
+
+def test_one_picture_that_is_refused_says_why():
+    batch = Many(loaded_of("vision_transformer")).traces(pictures()[:1], goals)
+    numbers = torch.tensor([2.0])
+    assert batch.each(lambda trace, own: refuse(own > 1, "Too large.") or own, numbers) == (numbers, ["Too large."])
 
 
 def test_later_batches_are_told_apart_too_and_may_be_smaller():

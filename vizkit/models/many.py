@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
+from torch.utils._pytree import tree_map
 
 from vizkit.check import ROW_SUM_TOLERANCE, logit_tolerance, precision_of_pass, precision_of_type
 from vizkit.geometry import size_of
@@ -66,9 +67,12 @@ class Batch:
             said[:] = [sentence for _, sentence in refused]
             return result, [wrong for wrong, _ in refused]
 
-        results, wrong = torch.vmap(one)(
-            self.logits, tuple(each.numbers if isinstance(each, Batch) else each for each in every)
-        )
+        numbers = tuple(each.numbers if isinstance(each, Batch) else each for each in every)
+        if len(self.logits) == 1:  # vmap takes longer than what one picture is asked
+            given = tree_map(lambda part: part[0], (self.logits, numbers))
+            results, wrong = tree_map(lambda part: part[None], one(*given))
+        else:
+            results, wrong = torch.vmap(one)(self.logits, numbers)
         if not wrong:
             return results, [None] * len(self.logits)
         first = torch.stack([*wrong, torch.ones_like(wrong[0])]).int().argmax(0).tolist()

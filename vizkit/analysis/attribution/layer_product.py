@@ -211,9 +211,10 @@ def _in_order(mass: Mass, factor: Factor) -> Mass:
     """The same where all tokens look at all of them, row by row: no id has to be followed."""
     rows, mixing, heads = mass.rows, factor.mixing, factor.layer.weights[0]  # head query key
     taken = rows
-    if factor.normalise:
-        sums = torch.ones(1) if mixing is None else mixing[0].sum(-1)
-        total = (factor.identity + factor.share * sums).to(rows)
+    if factor.normalise and mixing is None:  # recorded means of heads sum to 1
+        taken = rows / (factor.identity + factor.share)
+    elif factor.normalise and mixing is not None:
+        total = (factor.identity + factor.share * mixing[0].sum(-1)).to(rows)
         taken = torch.where(total > 0, rows / total.where(total > 0, torch.ones_like(total)), 0.0)
     held = rows.any(0).cpu() if mass.held is None else mass.held
     few = held.nonzero()[:, 0] if FEW * int(held.sum()) < len(held) else None
@@ -222,7 +223,7 @@ def _in_order(mass: Mass, factor: Factor) -> Mass:
     elif few is not None and len(rows) == 1:  # one token's row: the rest is not read
         out = taken[:, few] @ heads[:, few].to(rows.dtype).mean(0)
     elif len(rows) == 1:
-        out = (taken / len(heads)).repeat(1, len(heads)) @ heads.to(rows.dtype).flatten(0, 1)
+        out = (taken / len(heads)).expand(len(heads), -1).reshape(1, -1) @ heads.to(rows.dtype).flatten(0, 1)
     else:
         out = taken @ heads.to(rows.dtype).mean(0)
     return Mass(taken * factor.identity + out * factor.share, mass.padding, mass.tokens, torch.ones_like(held))

@@ -88,7 +88,11 @@ class Call:
         """What has the shape of the layer's weights, or fewer queries, as (group, head, query, key)."""
         if self.images is None:
             return grouped(weights, self.module, self.groups)
-        return torch.vmap(lambda one: grouped(one, self.module, self.groups))(by_image(weights, self.images))
+        parts = by_image(weights, self.images)
+        first = grouped(parts[0], self.module, self.groups)
+        if (first.shape, first.stride()) == (parts[0].shape, parts[0].stride()):  # as most models write it
+            return parts
+        return torch.vmap(lambda one: grouped(one, self.module, self.groups))(parts)
 
 
 def by_image(tensor: Tensor, images: int) -> Tensor:

@@ -5,7 +5,7 @@ kernel: chosen rows, half precision. This one is made for every layer of every i
 """
 
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from operator import xor
 from typing import Any, NamedTuple
@@ -82,14 +82,10 @@ def worst(differences: Sequence[Difference]) -> tuple[float, float]:
     """(error, tolerance) of the one nearest to its tolerance, or farthest above it; NaN is the worst of all.
 
     An error is the largest difference over the last two axes, relative to the largest of `theirs` there: so a head of
-    small outputs is judged by its own measure. What has one shape is compared in one go: a dozen layers at once cost
-    what one does.
+    small outputs is judged by its own measure.
     """
-    alike: dict[tuple, list[Difference]] = {}
-    for one in differences:
-        alike.setdefault((one.tolerance, one.mine.shape, one.theirs.dtype, one.theirs.device), []).append(one)
-    errors = torch.stack([_largest_error(same) for same in alike.values()])
-    allowed = [key[0] for key in alike]
+    allowed, each = zip(*_errors(differences), strict=True)
+    errors = torch.stack([error.amax().cpu().double() for error in each])
     index = int((errors / torch.tensor(allowed)).argmax())  # NaN counts as the largest
     return float(errors[index]), allowed[index]
 
@@ -97,26 +93,28 @@ def worst(differences: Sequence[Difference]) -> tuple[float, float]:
 def worst_of_each(differences: Sequence[Difference], images: int, allowed: float) -> Tensor:
     """As `worst`, of each of several images, (image): errors are scaled as if `allowed` were the tolerance of all."""
     errors = []
-    for one in differences:
-        mine, theirs = precise(one.mine), precise(one.theirs)
-        off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
-        error = off / (largest + torch.finfo(theirs.dtype).tiny) * (allowed / one.tolerance)
-        alone = error.numel() >= images and error.shape[0] % images == 0
-        errors.append((error.reshape(images, -1).amax(1) if alone else error.amax().expand(images)).float())
+    for its_tolerance, error in _errors(differences):
+        alone = error[0].numel() >= images and error.shape[1] % images == 0
+        largest = error.reshape(len(error), images, -1).amax((0, 2)) if alone else error.amax().expand(images)
+        errors.append((largest * (allowed / its_tolerance)).float())
     return torch.stack([error.to(errors[0].device) for error in errors]).amax(0)
+
+
+def _errors(differences: Sequence[Difference]) -> Iterator[tuple[float, Tensor]]:
+    """(tolerance, the errors (difference, …) of those of one shape): a dozen layers at once cost what one does."""
+    alike: dict[tuple, list[Difference]] = {}
+    for one in differences:
+        alike.setdefault((one.tolerance, one.mine.shape, one.theirs.dtype, one.theirs.device), []).append(one)
+    for (allowed, *_), same in alike.items():
+        mine, theirs = (torch.stack([precise(one[place]) for one in same]) for place in (0, 1))
+        off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
+        yield allowed, off / (largest + torch.finfo(theirs.dtype).tiny)
 
 
 def exceeds(one: Difference) -> bool:
     """Whether two tensors are farther apart than they may be; NaN always is."""
     error, allowed = worst([one])
     return not error <= allowed
-
-
-def _largest_error(alike: Sequence[Difference]) -> Tensor:
-    """The largest error of any head of any of them, a float64 scalar on the CPU; NaN where one is NaN."""
-    mine, theirs = (torch.stack([precise(one[place]) for one in alike]) for place in (0, 1))
-    off, largest = (each.abs().amax((-2, -1)) for each in (mine - theirs, theirs))
-    return (off / (largest + torch.finfo(theirs.dtype).tiny)).amax().cpu().double()
 
 
 def of_kernel(
