@@ -83,7 +83,8 @@ def hide(
     falls = all(lost(each, after) for each in (before, beside))
     rises = all(lost(after, each) for each in (before, beside))
     effect = "falls" if falls else "rises" if rises else ""
-    return Hidden(rows, *map(share_interval, (before, after, beside)), hidden, np.stack(shown), effect)
+    intervals = map(share_interval, (before, after, beside))
+    return Hidden(rows, *intervals, answers=hidden, pictures=np.stack(shown), effect=effect)
 
 
 def lost(right: Bool[np.ndarray, " member"], then: Bool[np.ndarray, " member"]) -> bool:

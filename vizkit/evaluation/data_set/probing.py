@@ -7,6 +7,7 @@ other four, so every figure here is out of sample, but for what the model itself
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -64,20 +65,16 @@ def out_of_sample(features: Float[np.ndarray, "picture feature"], target: np.nda
     if len(np.unique(target[rows])) < 2:
         raise NotApplicable("Probes need at least two labels with two images each.")
     folds = int(min(FOLDS, counts[counts > 1].min()))
+    vote: Any = lambda distance: np.exp(-distance / TEMPERATURE)  # noqa: E731  (exp(cos / T) but for a factor of all)
     some, own, labels = features[rows], target[rows], len(counts)
     linear, votes = (np.zeros((len(rows), labels)) for _ in range(2))
     for learned, asked in StratifiedKFold(folds, shuffle=True, random_state=seed).split(some, own):
         layer = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=STEPS))
-        near = KNeighborsClassifier(min(NEIGHBOURS, len(learned)), weights=_vote, metric="cosine")
+        near = KNeighborsClassifier(min(NEIGHBOURS, len(learned)), weights=vote, metric="cosine")
         for shares, probe in ((linear, layer), (votes, near)):
             probe.fit(some[learned], own[learned])
             shares[np.ix_(asked, probe.classes_)] = probe.predict_proba(some[asked])
     return OutOfSample(rows, linear, votes, folds)
-
-
-def _vote(distance: Float[np.ndarray, "asked k"]) -> Float[np.ndarray, "asked k"]:
-    """exp(cos / T), but for a factor that all have: the distance is 1 − cos."""
-    return np.exp(-distance / TEMPERATURE)
 
 
 def probe(found: Recorded, seed: int = 0) -> Probed:

@@ -81,10 +81,10 @@ class Recorded:
     @cached_property
     def shown(self) -> Int[np.ndarray, " picture"]:
         """The class of what each picture shows: `truth`, but where another label was planted."""
-        wrong = {row: fault.label for row, fault in enumerate(self.faults) if fault.label is not None}
         classes, shown = dict(zip(self.target.tolist(), self.truth.tolist(), strict=True)), self.truth.copy()
-        for row, label in wrong.items():
-            shown[row] = classes.get(label, UNKNOWN)
+        for row, fault in enumerate(self.faults):
+            if fault.label is not None:
+                shown[row] = classes.get(fault.label, UNKNOWN)
         return shown
 
     @property

@@ -23,7 +23,7 @@ from vizkit.analysis.comparison.cka import alignment, gram, hsic
 from vizkit.evaluation.inside.few_pictures import FewPictures
 from vizkit.evaluation.inside.heads import names_of, places_of
 from vizkit.evaluation.learning import Watched, answers, by_content
-from vizkit.models import Keep, Loaded, load, trace
+from vizkit.models import Keep, load, trace
 from vizkit.models.probes.block_outputs import block_outputs, blocks_of
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.models.probes.importance.heads import head_estimates
@@ -126,13 +126,14 @@ def _snapshot(run: RunFolder, step: int, of: Watched) -> Snapshot:
         for name in ("distance_px", "entropy")
     )
     table = learned_table(loaded)
-    grams = _or_none(lambda: _grams(loaded, of)) or {}
+    few = FewPictures(of.images, loaded)
+    grams = _or_none(lambda: _grams(few)) or {}
     filters = _or_none(lambda: first_layer(loaded).weight[:FILTERS].permute(0, 2, 3, 1).numpy())
-    weight, gradient = norms(loaded, FewPictures(of.images, loaded))
+    weight, gradient = norms(few)
     return Snapshot(
         distance_px,
         entropy,
-        _importance(loaded, of),
+        _importance(few),
         tuple(grams),
         answered.on_object,
         (answered.predicted == of.targets).astype(float),
@@ -157,19 +158,17 @@ def _grid(layers: Sequence[Float[Tensor, " head"]]) -> Float[np.ndarray, "layer 
     return grid_of(names, torch.cat([*layers]).tolist())
 
 
-def _grams(loaded: Loaded, of: Watched) -> Mapping[str, Float[Tensor, "image image"]]:
-    outputs, few = block_outputs(loaded), FewPictures(of.images, loaded)
+def _grams(few: FewPictures) -> Mapping[str, Float[Tensor, "image image"]]:
+    outputs = block_outputs(few.loaded)
     every = [outputs(few.pixels(rows)) for rows in few.batches(BATCH)]
     return {name: gram(torch.cat([each[name] for each in every])) for name in every[0]}
 
 
-def _importance(loaded: Loaded, of: Watched) -> Float[np.ndarray, "layer head"]:
-    few, targets = FewPictures(of.images, loaded), torch.tensor(of.targets)
-
+def _importance(few: FewPictures) -> Float[np.ndarray, "layer head"]:
     def measured() -> Float[np.ndarray, "layer head"]:
-        places = places_of(loaded)
+        places, targets = places_of(few.loaded), torch.tensor(few.images.targets)
         every = [
-            head_estimates(loaded, few.pixels(rows), targets[rows.start : rows.stop], places)[1]
+            head_estimates(few.loaded, few.pixels(rows), targets[rows.start : rows.stop], places)[1]
             for rows in few.batches(BATCH)
         ]
         return grid_of(names_of(places), torch.cat(every).mean(0).tolist())
@@ -179,9 +178,10 @@ def _importance(loaded: Loaded, of: Watched) -> Float[np.ndarray, "layer head"]:
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
-def norms(loaded: Loaded, few: FewPictures) -> tuple[dict[str, float], dict[str, float]]:
+def norms(few: FewPictures) -> tuple[dict[str, float], dict[str, float]]:
     """Of the weights of each part, and of the gradient of the mean cross-entropy of these images, in nats, with respect
     to them: √Σθ², √Σ(∂L/∂θ)². The parts: what comes before the blocks, the blocks by name, and what comes after."""
+    loaded = few.loaded
     weights = {name: each.detach().float().requires_grad_() for name, each in loaded.model.named_parameters()}
     total = {name: torch.zeros_like(each) for name, each in weights.items()}
     targets = torch.tensor(few.images.targets).to(loaded.device)
