@@ -64,7 +64,7 @@ def test_a_checkpoint_is_measured_once(asked, cached, monkeypatch):
 
 def test_norms_are_those_of_a_plain_loop(asked):
     loaded = vizkit.load(f"{RUN.path}@429", device="cpu")
-    weight, gradient = norms(loaded, FewPictures(asked.images, loaded))
+    weight, gradient = norms(FewPictures(asked.images, loaded))
     for each in loaded.model.parameters():
         each.requires_grad_(True)
     losses = [

@@ -3,19 +3,18 @@
 Ctrl-C or `kill` stops it after the present batch; the same command goes on from there.
 """
 
-import sys
 import time
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vizkit.commands.detection.evaluating import asked, deliver, find_things, finish_boxes, opened, refuse_boxes
 from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Opening, Request
-from vizkit.commands.output import refuse_output, told, write_output
+from vizkit.commands.output import refuse_output, stoppable, told, write_output
 from vizkit.commands.train import end_with
 from vizkit.evaluation.job import JobFolder
-from vizkit.training.interrupting import interruptible, terminable
+from vizkit.training.interrupting import terminable
 from vizkit.writing import write_record
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
     images, how = _pictures(data, request, models)
     device = models[0].device.type
     workers = workers_for(device, len(images)) if request.workers is None else request.workers
-    with _stoppable(tell) as stopping:
+    with closing(tell), stoppable() as stopping:
         outcome = evaluate_all(
             models,
             images,
@@ -106,7 +105,7 @@ def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
 
     _use(request.threads)
     detectors, scenes, how = opened(data, request, opening.device)
-    with _stoppable(tell) as stopping:
+    with closing(tell), stoppable() as stopping:
         outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
     finish_boxes(request, replace(outcome, command=asked()), job)
 
@@ -116,21 +115,6 @@ def _use(threads: int) -> None:
 
     if threads:
         torch.set_num_threads(threads)
-
-
-@contextmanager
-def _stoppable(tell: "Teller") -> "Iterator[Callable[[], bool]]":
-    """Whether somebody wants it to stop, for work that raises StoppedError then."""
-    from vizkit.explanations.job import StoppedError
-
-    with interruptible() as stop_requested:
-        try:
-            yield stop_requested.is_set
-        except StoppedError:
-            print("Stopped; the same command goes on from here.", file=sys.stderr)
-            raise KeyboardInterrupt from None
-        finally:
-            tell.close()
 
 
 def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[ImageSet, dict[str, Any]]":

@@ -2,6 +2,7 @@
 
 import io
 import shlex
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.training.interrupting import interruptible
 from vizkit.writing import write
 
 if TYPE_CHECKING:
@@ -72,6 +74,19 @@ def writing_to(output: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise ValueError(f"{output} cannot be written: {error.strerror or type(error).__name__}.") from error
+
+
+@contextmanager
+def stoppable() -> Iterator[Callable[[], bool]]:
+    """Whether somebody wants it to stop, for work that raises StoppedError then."""
+    from vizkit.explanations.job import StoppedError
+
+    with interruptible() as stop:
+        try:
+            yield stop.is_set
+        except StoppedError:
+            print("Stopped; the same command goes on from here.", file=sys.stderr)
+            raise KeyboardInterrupt from None
 
 
 @contextmanager

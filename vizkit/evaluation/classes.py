@@ -44,15 +44,16 @@ def known(model: str, names: Sequence[str], images: ImageSet, head: Head = SOFTM
     rows = np.flatnonzero(classes[images.targets] != UNKNOWN)
     if not len(rows):
         raise EvaluationError(
-            f"{model} knows no label of {images.name}: its classes are {_listed(names)}; the labels are "
-            f"{_listed(images.labels)}."
+            f"{model} knows no label of {images.name}: its classes are {listed(names)}; the labels are "
+            f"{listed(images.labels)}."
         )
     left = len(images) - len(rows)
     strange = [label for label, index in zip(images.labels, indices, strict=True) if index is None]
-    of_the_set = f"{len(strange)} of {len(images.labels)} labels ({_listed(strange)})"
+    of_the_set = f"{len(strange)} of {len(images.labels)} labels ({listed(strange)})"
     note = f"{model} does not know {of_the_set}: {left:,} of {len(images):,} images are left out." if left else ""
     return Known(classes, rows, note)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """The first of them, each cut."""
     return ", ".join(name[:40] for name in names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")

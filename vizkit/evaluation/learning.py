@@ -70,10 +70,8 @@ class Answers:
 def watched(run: RunFolder, step: int, images: int = IMAGES) -> Watched:
     """So many test images, of every class as many as of the others. `step`: of the checkpoint that says which maps
     there are. Raises DatasetError, RecipeError or ModelError with a sentence."""
-    recipe = run.recipe
     loaded = load(f"{run.path}@{step}")
-    whole = open_set(recipe.data, "test", size_px=max(loaded.preprocessing.size_hw), seed=recipe.data_seed)
-    few = whole.take(balanced_rows(whole.targets, images))
+    few = balanced(run, loaded, images)
     own = [image for image, _ in few]
     first = trace(loaded, own[0], target=int(few.targets[0]))
     allowed = applicable(first, model=False)
@@ -81,7 +79,7 @@ def watched(run: RunFolder, step: int, images: int = IMAGES) -> Watched:
     made = (_map(Question.of(loaded, rgb, target), method) for rgb, target in few if method)
     grid = next((heat.shape for heat in made if heat is not None), cells_of(first))
     drawn = [few.source.insect(row) for row in range(len(few))]
-    digits = recipe.data.partition(":")[0] == "digits"
+    digits = run.recipe.data.partition(":")[0] == "digits"
     masks = [rgb.mean(-1) > INK for rgb in own] if digits else [each.insect for each in drawn if each]
     objects = tuple(np.asarray(seen_mask(mask, loaded.preprocessing)) for mask in masks)
     called = "digit" if digits else "insect" if objects else ""
@@ -102,13 +100,25 @@ def by_content(run: RunFolder, step: int, of: Watched, kind: Callable[..., R], m
         __version__, _digest(file, facts.st_mtime_ns, facts.st_size), (run.path / "config.json").read_bytes()
     )
     folder = "learned" if kind is Answers else getattr(kind, "__name__", "").lower()
-    kept = cache_folder() / folder / f"{digest_of(content, of.images.digest, of.method)}.npz"
+    return kept(folder, digest_of(content, of.images.digest, of.method), kind, make)
+
+
+def kept(folder: str, digest: str, kind: Callable[..., R], make: Callable[[], R]) -> R:
+    """A record in a folder of the cache, made where it is not there."""
+    file = cache_folder() / folder / f"{digest}.npz"
     try:
-        return read_record(kept, kind)
+        return read_record(file, kind)
     except (OSError, ValueError, KeyError, TypeError):
         made = make()
-        write_record(kept, made)
+        write_record(file, made)
         return made
+
+
+def balanced(run: RunFolder, loaded: Loaded, count: int) -> ImageSet:
+    """So many, of every class as many as of the others. Raises DatasetError."""
+    recipe = run.recipe
+    whole = open_set(recipe.data, "test", size_px=max(loaded.preprocessing.size_hw), seed=recipe.data_seed)
+    return whole.take(balanced_rows(whole.targets, count))
 
 
 @lru_cache(maxsize=1024)

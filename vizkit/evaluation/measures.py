@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Float32, Int
 BINS = 15
 TOP = 5
 LEVEL = 0.95
-RESAMPLES = 2000
+RESAMPLES, DRAWS = 2000, 1000  # of means, of ratios
 AT_ONCE = 2_000_000  # resampled pictures in memory
 ROWS = 4096  # pictures at a time, where logits are read
 BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
@@ -160,9 +160,9 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
     return Interval(float(values.mean(dtype=np.float64)), float(bounds.low), float(bounds.high))
 
 
-def ratio_interval(sums: Float[np.ndarray, "example 2"], seed: int = 0, draws: int = 1000) -> Interval:
+def ratio_interval(sums: Float[np.ndarray, "example 2"], seed: int = 0) -> Interval:
     """The sum of the first column ÷ that of the second, a row an example, with its percentile bootstrap interval."""
-    drawn = np.random.default_rng(seed).integers(len(sums), size=(draws, len(sums)))
+    drawn = np.random.default_rng(seed).integers(len(sums), size=(DRAWS, len(sums)))
     value, some = (_ratio(each) for each in (sums.sum(0), sums[drawn].sum(1)))
     low, high = np.percentile(some, [2.5, 97.5])
     return Interval(float(value), float(low), float(high))

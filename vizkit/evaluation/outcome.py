@@ -6,7 +6,7 @@ Kept as one file (`vizkit.writing.write_record`), so that a page reads it withou
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -134,19 +134,14 @@ def evaluate_all(
             able.append((number, name, loaded))
         except EvaluationError as error:
             refused.append(str(error))
-    for one in able:
-        number, name, loaded = one
-
-        def done(pictures: int, of: int | None, per_s: float, number: int = number, name: str = name) -> None:
-            tell(number, name, pictures, of or pictures, per_s)
-
+    for number, name, loaded in able:
         try:
-            answers = evaluate(loaded, images, workers=workers, tell=done, stopping=stopping)
+            answers = evaluate(loaded, images, workers=workers, tell=partial(tell, number, name), stopping=stopping)
         except EvaluationError as error:
             refused.append(str(error))
             continue
         evaluated[name] = loaded, answers
-        if so_far is not None and one != able[-1]:
+        if so_far is not None and number != able[-1][0]:
             with suppress(EvaluationError):
                 so_far(_joined(evaluated, images, opened, refused))
     if not evaluated:

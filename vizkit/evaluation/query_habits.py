@@ -61,22 +61,16 @@ def habits(
     detector: Detector, pictures: BoxSet, threshold: float, tell: Callable[[int], None] = lambda done: None
 ) -> Habits:
     """Run over all pictures; `tell` hears how many are done."""
-    rows: list[list[float | int]] = []
+    rows: list[list[float]] = []
     for start in range(0, len(pictures), BATCH):
         own = [pictures[index].picture for index in range(start, min(start + BATCH, len(pictures)))]
         pixels = np.stack([prepare(rgb, detector.preprocessing)[0] for rgb in own])
         with torch.inference_mode():
             answers = detector.model(torch.from_numpy(pixels).to(detector.model.queries.weight.device))
         scores, labels = answers.logits.float().softmax(-1)[..., :-1].max(-1)
-        for image, query in torch.nonzero(scores >= threshold).tolist():
-            rows.append(
-                [
-                    query,
-                    int(labels[image, query]),
-                    float(scores[image, query]),
-                    *answers.boxes_cxcywh[image, query].tolist(),
-                ]
-            )
+        sure = scores >= threshold
+        columns = sure.nonzero()[:, 1], labels[sure], scores[sure], *answers.boxes_cxcywh[sure].T
+        rows += torch.stack([column.double() for column in columns], 1).tolist()
         tell(start + len(own))
     return _of(rows, len(pictures), threshold, detector.queries)
 

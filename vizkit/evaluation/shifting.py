@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from vizkit.analysis.convolution.shifting import Line, line
-from vizkit.datasets.opening import open_set
-from vizkit.evaluation.inside.few_pictures import FewPictures
+from vizkit.evaluation.inside.few_pictures import few_pictures
 from vizkit.models.probes.convolution.shifting import answers_when_moved
 from vizkit.models.sources.loaded import Loaded
 
@@ -28,7 +27,8 @@ def when_moved(
 
     Raises DatasetError for a damaged picture and ValueError for pictures whose classes the model does not have.
     """
-    pictures = open_set(data, split, images=images, size_px=max(loaded.preprocessing.size_hw), seed=seed)
+    few = few_pictures(loaded, data, images, split, seed)
+    pictures = few.images
     unknown = [label for label in pictures.labels if label not in loaded.labels]
     if unknown:
         raise ValueError(f"{name} does not know {unknown[0]!r}, a class of {data}; choose a model trained on it.")
@@ -36,7 +36,6 @@ def when_moved(
         raise ValueError(f"{name} sees {loaded.preprocessing.size_hw[1]} pixels; move by fewer than that.")
     distances_px = range(-most_px, most_px + 1)
     right, same, cosine = [], [], []
-    few = FewPictures(pictures, loaded)
     for rows in few.batches(BATCH):
         answers = answers_when_moved(loaded, few.pixels(rows).to(loaded.device), distances_px)
         first = answers.logits.argmax(-1).cpu().numpy()

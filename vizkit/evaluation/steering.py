@@ -17,7 +17,7 @@ PHOTOGRAPHS = "photographs"  # those that come with vizkit, each a class of its 
 
 
 def directions_of(
-    loaded: Loaded, data: str, images: int, *, seed: int = 0, tell: Callable[[int, int], None] = lambda *_: None
+    loaded: Loaded, data: str, images: int, *, tell: Callable[[int, int], None] = lambda *_: None
 ) -> tuple[Directions, tuple[str, ...]]:
     """From the first training pictures of a set, or from PHOTOGRAPHS, and the names of its classes. `tell` hears how
     many pictures of how many are through, and may raise to stop. Raises DatasetError, and NotApplicable as
@@ -26,7 +26,7 @@ def directions_of(
         labels, targets = photographs.NAMES, range(len(photographs.NAMES))
         picture: Callable[[int], RGB] = lambda at: photographs.picture(labels[at])  # noqa: E731
     else:
-        opened = open_set(data, "train", images=images, size_px=max(loaded.preprocessing.size_hw), seed=seed)
+        opened = open_set(data, "train", images=images, size_px=max(loaded.preprocessing.size_hw))
         labels, targets = tuple(opened.labels), opened.targets
         picture = lambda at: opened[at][0]  # noqa: E731
     count = min(images, len(targets))

@@ -18,15 +18,11 @@ def models_csv(outcome: Outcome) -> str:
 
 def _model_line(row: Row) -> tuple[object, ...]:
     m = row.measures
-    shares = [f"{value:.6f}" for value in (m.accuracy.value, m.accuracy.low, m.accuracy.high)]
-    top5 = "" if m.top5 is None else f"{m.top5:.6f}"
+    numbers = (m.accuracy.value, m.accuracy.low, m.accuracy.high, m.top5, m.loss, m.ece)
     return (
         row.name,
         m.images,
-        *shares,
-        top5,
-        f"{m.loss:.6f}",
-        f"{m.ece:.6f}",
+        *("" if number is None else f"{number:.6f}" for number in numbers),
         f"{row.images_per_s:.1f}",
         row.parameters,
         *row.size_hw,

@@ -60,8 +60,12 @@ class Explainer:
         self.rival = None if against is None or not self.gradients else Many(loaded, keep, bool(layer))
         self.like: dict[str, Explanation] = {}
         self.without: dict[str, str] = {}
-        trace, rival = self._first(first)
-        subject = self._subject(first, loaded.head.target(trace.logits)) if "model" in needs else None
+        head = loaded.head
+        trace = self.many.begin(first, (lambda logits: [head.target(logits[0])]) if self.gradients else None)
+        if trace.check.refused:
+            raise NotApplicable(trace.check.refused)
+        rival = self.rival and self.rival.begin(first, self._against)
+        subject = self._subject(first, head.target(trace.logits)) if "model" in needs else None
         for method in methods:
             try:
                 with refusals():  # what this very picture lacks is nothing that the model lacks
@@ -71,14 +75,6 @@ class Explainer:
         if not self.like:
             raise NotApplicable(next(iter(self.without.values())))
         self.special = rollout_masses(trace).tokens.special if "rollout" in self.like else ()
-
-    def _first(self, pixels: Pixels) -> tuple[Trace, Trace | None]:
-        head = self.loaded.head
-        own = (lambda logits: [head.target(logits[0])]) if self.gradients else None
-        trace = self.many.begin(pixels, own)
-        if trace.check.refused:
-            raise NotApplicable(trace.check.refused)
-        return trace, self.rival and self.rival.begin(pixels, self._against)
 
     def _against(self, logits: Tensor) -> list[Any]:
         return [self.against] * len(logits)

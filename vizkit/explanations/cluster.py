@@ -20,7 +20,7 @@ from typing import Any
 import torch
 
 from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, Work
-from vizkit.explanations.parts import RunError
+from vizkit.explanations.place import RunError, in_a_line
 from vizkit.explanations.reading import MOST_WORKERS
 
 HEARD_S = 5.0  # an address that does not answer until then is taken for dead
@@ -46,10 +46,8 @@ def on_cluster(
     try:
         context: Any = ray.init(None if address == "ray" else address, **quiet)
     except Exception as error:  # whatever Ray raises: there are many
-        why = " ".join(str(error).split()).rstrip(".")
-        raise RunError(
-            f"Ray at {address!r} cannot be used: {why}. One with a token needs RAY_AUTH_MODE=token."
-        ) from None
+        why = f"{in_a_line(error)}. One with a token needs RAY_AUTH_MODE=token."
+        raise RunError(f"Ray at {address!r} cannot be used: {why}") from None
     try:
         there = ray.cluster_resources()
         gpus = float("GPU" in there) if gpus is None else gpus
@@ -117,17 +115,14 @@ class Cluster:
         try:
             held = ray.put(work)
         except (TypeError, AttributeError, PicklingError, ray.exceptions.RayError) as error:
-            why = " ".join(str(error).split())[:200]
-            raise RunError(f"This model cannot be sent to other processes; leave out --on. {why}") from None
+            why = f"This model cannot be sent to other processes; leave out --on. {in_a_line(error)}."
+            raise RunError(why) from None
         every, busy = list[Any](), dict[Any, tuple[Any, list[int], float]]()  # actors; by its promise who makes what
 
         def begin() -> None:
             every.append(actor := ray.remote(**self.asked)(_Maker).remote())
-            busy[actor.begin.remote(held, self.device, self.workers, torch.get_float32_matmul_precision())] = (
-                actor,
-                [],
-                0.0,
-            )
+            promise = actor.begin.remote(held, self.device, self.workers, torch.get_float32_matmul_precision())
+            busy[promise] = actor, [], 0.0
 
         try:
             for _ in range(min(self.actors, len(waiting))):

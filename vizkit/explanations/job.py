@@ -27,7 +27,7 @@ from vizkit.models import Loaded
 from vizkit.shortage import memory_short
 
 Columns = dict[str, pyarrow.Array]
-Tell = Callable[[int, int | None, float], None]  # pictures done, of how many, pictures a second
+Tell = Callable[[int, Any, float], None]  # pictures done, of how many, pictures a second
 Stopping = Callable[[], bool]
 
 

@@ -133,9 +133,9 @@ class Maps(Answers):
         truths = [self.truth(label) for label in seen.labels]
 
         def targets(logits: Tensor) -> list[int]:
-            wanted = (
-                truths if self.target == LABEL else [None if self.target == ANSWER else int(self.target)] * len(logits)
-            )
+            if self.target not in (ANSWER, LABEL):
+                return [int(self.target)] * len(logits)
+            wanted = truths if self.target == LABEL else [None] * len(logits)
             own = self.loaded.head.target
             return [own(each) if goal is None else goal for each, goal in zip(logits, wanted, strict=True)]
 

@@ -59,6 +59,11 @@ class Address:
 Place = Path | Address
 
 
+def in_a_line(error: Exception) -> str:
+    """What a strange library says, without its full stop."""
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+
+
 def place_of(text: str) -> Place:
     """The folder or file that somebody names. Raises RunError for an address that cannot be used."""
     if "://" not in text:
@@ -71,8 +76,7 @@ def place_of(text: str) -> Place:
         with suppress(FileNotFoundError):
             fs.info(path)
     except Exception as error:  # whatever the library of a store raises: there are many
-        why = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        raise RunError(f"{text} cannot be opened: {why[:200]}.") from None
+        raise RunError(f"{text} cannot be opened: {in_a_line(error)}.") from None
     return Path(path) if isinstance(fs, LocalFileSystem) else Address(fs, path.rstrip("/"))
 
 

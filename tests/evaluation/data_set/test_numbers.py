@@ -4,34 +4,27 @@ import numpy as np
 import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.model_selection import StratifiedKFold
 from torch import nn
 
 from tests.evaluation.data_set.toys import blobs, recorded
 from vizkit.analysis.data_set import influence
 from vizkit.evaluation.data_set import embedding, probe, taught
 from vizkit.evaluation.data_set.embedding import purity, unit
-from vizkit.evaluation.data_set.probing import out_of_sample, voted
+from vizkit.evaluation.data_set.probing import out_of_sample
 from vizkit.traces import NotApplicable
 
 
 # ---- k-NN and linear probe -------------------------------------------------------------------------------------------
-def test_votes_by_hand():
-    """cos = 1, 0, −1 with T = ½ and k = 2: votes 1 and e⁻², so shares 1 / (1 + e⁻²)."""
-    known, labels = np.array([[2.0, 0], [0, 3], [-1, 0]]), np.array([0, 1, 1])
-    shares = voted(known, labels, np.array([[5.0, 0]]), 2, k=2, temperature=0.5)
-    one = 1 / (1 + np.exp(-2))
-    assert_allclose(shares, [[one, 1 - one]], rtol=1e-6)
-
-
 def test_the_vote_is_that_of_the_published_code():
     """DINO's eval_knn.py: topk of the similarities, exp(sim / T), one-hot times weight, summed."""
     features, target = blobs(90)
-    known, asked = torch.tensor(unit(features[:60])), torch.tensor(unit(features[60:]))
-    similar, near = (asked @ known.T).topk(20, 1)
-    hot = nn.functional.one_hot(torch.tensor(target[:60])[near], 3)
-    theirs = (hot * (similar / 0.07).exp()[:, :, None]).sum(1)
-    ours = voted(features[:60], target[:60], features[60:], 3)
-    assert_allclose(ours, (theirs / theirs.sum(1, keepdim=True)).numpy(), rtol=1e-4, atol=1e-7)
+    told = out_of_sample(features, target)
+    for learned, asked in StratifiedKFold(5, shuffle=True, random_state=0).split(features, target):
+        similar, near = torch.tensor(unit(features[asked]) @ unit(features[learned]).T).topk(20, 1)
+        hot = nn.functional.one_hot(torch.tensor(target[learned])[near], 3)
+        theirs = (hot * (similar / 0.07).exp()[:, :, None]).sum(1)
+        assert_allclose(told.knn[asked], (theirs / theirs.sum(1, keepdim=True)).numpy(), rtol=1e-4, atol=1e-7)
 
 
 def test_probes_tell_what_can_be_told_and_shuffled_labels_are_chance():

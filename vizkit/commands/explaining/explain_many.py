@@ -2,7 +2,6 @@
 keeps it. The same command goes on where it was stopped.
 """
 
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.options import Cluster, Opening
-from vizkit.commands.output import progress, writing_to
+from vizkit.commands.output import progress, stoppable, writing_to
 from vizkit.settings import __version__
-from vizkit.training.interrupting import interruptible, terminable
+from vizkit.training.interrupting import terminable
 
 if TYPE_CHECKING:
     from vizkit.explanations.passes import Maps
@@ -59,7 +58,7 @@ def explain_many(
     output = outputs[0]
     with terminable():
         loaded = _computing_in(precision, opening.load(model))
-        from vizkit.explanations.job import PassWork, StoppedError, device_of, make_missing
+        from vizkit.explanations.job import PassWork, device_of, make_missing
         from vizkit.explanations.parts import Run, alone
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
         from vizkit.explanations.reading import workers_for
@@ -81,33 +80,19 @@ def explain_many(
             most = before if isinstance(before, int) and before > 0 else min(PART, made_by.most_within(PART_S))
             size = min(batch or BATCH.get(device_of(loaded), ON_A_GPU), most)
             most -= most % size  # so that batches are the same, however the parts are cut
-            how = {
-                "images": images,
-                "size_px": side_of(loaded.preprocessing),
-                "without": Path(str(output)).resolve(),
-                "most": most,
-            }
-            source = open_source(data, split, **how)
+            side, without = side_of(loaded.preprocessing), Path(str(output)).resolve()
+            source = open_source(data, split, images=images, size_px=side, without=without, most=most)
             told = settings_of(data, split, source, loaded, made_by) | {"batch": size}
             readers = workers_for(loaded.device.type, source.images) if workers is None else workers
-            try:
-                with (
-                    writing_to(output),
-                    alone(output),
-                    interruptible() as stop,
-                    progress("image", loaded.name) as tell,
-                ):
-                    run = Run.begin(output, told | {"part": most}, source.counts)
-                    work = PassWork(run, source, loaded, make, size, readers, told, timed=True, made_by=made_by)
-                    speed = make_missing(work, tell, stop.is_set)
-            except StoppedError:
-                print("Stopped; the same command goes on from here.", file=sys.stderr)
-                raise KeyboardInterrupt from None
+            with stoppable() as stopping, writing_to(output), alone(output), progress("image", loaded.name) as tell:
+                run = Run.begin(output, told | {"part": most}, source.counts)
+                work = PassWork(run, source, loaded, make, size, readers, told, timed=True, made_by=made_by)
+                speed = make_missing(work, tell, stopping)
     import pyarrow.compute as of
 
     table = opened(str(output)).dataset
-    without = table.count_rows(filter=of.field("error").is_valid())
-    reasons = f", {without:,} of them with a reason instead" if without else ""
+    broken = table.count_rows(filter=of.field("error").is_valid())
+    reasons = f", {broken:,} of them with a reason instead" if broken else ""
     print(f"{output}: {table.count_rows():,} images{reasons}. {speed if speed.per_s else ''}".rstrip())
 
 

@@ -73,12 +73,12 @@ def explained(
     print("\n".join(_said(row, written.named(row, results.manifest["labels"]))))
     if output is None:
         return
-    kinds = results.manifest["maps"]
-    maps_of = {method: (row[f"map_{method}"], kinds[method]["signed"]) for method in kinds}
-    if other is not None:
+    if other is None:
+        every = [(method, row[f"map_{method}"], about["signed"]) for method, about in results.manifest["maps"].items()]
+    else:
         theirs = other.row(key)
-        maps_of = {method: (_less(row, theirs, f"map_{method}"), True) for method in written.shared(results, other)}
-    drawn = [(method, heat, signed) for method, (heat, signed) in maps_of.items() if heat is not None]
+        every = [(method, _less(row, theirs, f"map_{method}"), True) for method in written.shared(results, other)]
+    drawn = [one for one in every if one[1] is not None]
     if not drawn:
         raise ValueError(f"{key} has no map: {row['error'] or row['no_map'] or 'the other run has none.'}")
     from vizkit.image import seen_box

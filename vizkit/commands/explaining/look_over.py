@@ -3,15 +3,14 @@
 The same command goes on where it was stopped, and needs no second pass where it was done.
 """
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Images, Model, Opening
-from vizkit.commands.output import progress, refuse_output, write_output, writing_to
-from vizkit.training.interrupting import interruptible, terminable
+from vizkit.commands.output import progress, refuse_output, stoppable, write_output, writing_to
+from vizkit.training.interrupting import terminable
 
 if TYPE_CHECKING:
     from vizkit.evaluation.data_set import Look
@@ -51,20 +50,15 @@ def look_over(
     with terminable():
         loaded = opening.load(model)
         from vizkit.evaluation.data_set import look_over, open_labelled, record
-        from vizkit.explanations.job import StoppedError
         from vizkit.explanations.reading import workers_for
         from vizkit.image import side_of
 
         pictures = open_labelled(data, split, images=images, size_px=side_of(loaded.preprocessing), seed=seed)
         workers = workers_for(loaded.device.type, len(pictures))
-        try:
-            with cluster.used(), interruptible() as stop, progress("image", loaded.name) as tell:
-                how = {"workers": workers, "tell": tell, "stopping": stop.is_set}
-                found = record(loaded, pictures, method=method.replace("-", "_"), **how)
-                look = look_over(loaded, found, seed=seed, stopping=stop.is_set)
-        except StoppedError:
-            print("Stopped; the same command goes on from here.", file=sys.stderr)
-            raise KeyboardInterrupt from None
+        with cluster.used(), stoppable() as stopping, progress("image", loaded.name) as tell:
+            how = {"workers": workers, "tell": tell, "stopping": stopping}
+            found = record(loaded, pictures, method=method.replace("-", "_"), **how)
+            look = look_over(loaded, found, seed=seed, stopping=stopping)
     print("\n".join(_said(look)))
     for path in output or ():
         with writing_to(path):

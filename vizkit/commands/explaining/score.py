@@ -3,9 +3,7 @@
 Ctrl-C or `kill` ends it; what was scored until then is written.
 """
 
-import contextlib
 import json
-import signal
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import Layer, Methods, chosen
 from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Models, Opening, Some, Split, Threads, writes
 from vizkit.commands.output import markdown, progress, typed, write_output
+from vizkit.training.interrupting import terminable
 from vizkit.writing import csv_lines
 
 if TYPE_CHECKING:
@@ -79,8 +78,6 @@ def score(
 
     if threads:
         torch.set_num_threads(threads)
-    with contextlib.suppress(ValueError):  # not the main thread
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # `kill` too leaves what was scored
     drawn = FRESH_SEED if seed is None else seed
     about = f"The images are {data}, {split}, seed {drawn}"
     about += ": no model that ships with vizkit has seen them." if seed is None else "."
@@ -88,7 +85,7 @@ def score(
     asked: dict[str, Any] = {"measures": measure or ["truth", "deletion"], "steps": steps, "fill": fill}
     results: list[Scored] = []
     stopped = False
-    with cluster.used():
+    with terminable(), cluster.used():  # `kill` too leaves what was scored
         for name in model:
             loaded = opening.load(name, several=True)
             scored, stopped = _score_model(loaded, pictures(loaded, data, images, split, drawn), methods, layer, asked)

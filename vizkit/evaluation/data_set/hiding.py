@@ -67,27 +67,24 @@ def hide(
     chosen = np.random.default_rng(seed).choice(fillers, len(rows), replace=len(fillers) < len(rows))
     needs, answering = loaded.preprocessing, Answers(loaded)
     place, control = (grown(each, needs.size_hw) for each in (cluster.place, elsewhere(cluster.place)))
-    answers: dict[str, list[Tensor]] = {"hidden": [], "control": []}
+    answers: list[list[np.ndarray]] = []
     shown: list[np.ndarray] = []
     for at in range(0, len(rows), BATCH):
         if stopping():
             raise StoppedError
         own, other = (_seen(found, some[at : at + BATCH], loaded) for some in (rows, chosen))
-        for name, mask in (("hidden", place), ("control", control)):
-            mixed = torch.where(mask, other, own)
-            answers[name].append(answering.forward(pixels_on(loaded.device, mixed, needs)).argmax(1).cpu())
-            if not at and name == "hidden":
-                shown = [unprepare(each.numpy(), needs) for each in pixels_on(torch.device("cpu"), mixed[:8], needs)]
+        mixed = [torch.where(mask, other, own) for mask in (place, control)]
+        given = [pixels_on(loaded.device, each, needs) for each in mixed]
+        answers.append([answering.forward(each).argmax(1).cpu().numpy() for each in given])
+        shown = shown or [unprepare(each, needs) for each in given[0][:8].cpu().numpy()]
         tell(min(at + BATCH, len(rows)), len(rows))
-    hidden, control_answers = (torch.cat(answers[name]).numpy() for name in ("hidden", "control"))
-    truth = found.shown[rows]
-    right = [each == truth for each in (found.answer[rows], hidden, control_answers)]
-    before, after, other = map(share_interval, right)
-    as_they_are, without, control_right = right
-    falls = all(lost(each, without) for each in (as_they_are, control_right))
-    rises = all(lost(without, each) for each in (as_they_are, control_right))
+    hidden, controls = map(np.concatenate, zip(*answers, strict=True))
+    before, after, beside = (each == found.shown[rows] for each in (found.answer[rows], hidden, controls))
+    falls = all(lost(each, after) for each in (before, beside))
+    rises = all(lost(after, each) for each in (before, beside))
     effect = "falls" if falls else "rises" if rises else ""
-    return Hidden(rows, before, after, other, hidden, np.stack(shown), effect)
+    intervals = map(share_interval, (before, after, beside))
+    return Hidden(rows, *intervals, answers=hidden, pictures=np.stack(shown), effect=effect)
 
 
 def lost(right: Bool[np.ndarray, " member"], then: Bool[np.ndarray, " member"]) -> bool:

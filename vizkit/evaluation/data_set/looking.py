@@ -11,9 +11,10 @@ from vizkit.evaluation.data_set.embedding import Embedding, embedding
 from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.probing import Probed, out_of_sample, probed
-from vizkit.evaluation.data_set.record import Recorded, Tell, record
+from vizkit.evaluation.data_set.record import Recorded, record
 from vizkit.evaluation.data_set.shortcuts import Cluster, shortcuts
 from vizkit.evaluation.data_set.suspects import Suspect, suspects
+from vizkit.explanations.job import Stopping, Tell
 from vizkit.image import side_of
 from vizkit.models import Loaded
 from vizkit.traces import NotApplicable, OneLine
@@ -65,7 +66,7 @@ def look_over(
     found: Recorded,
     *,
     seed: int = 0,
-    stopping: Callable[[], bool] = lambda: False,
+    stopping: Stopping = lambda: False,
 ) -> Look:
     """All that is told of a recorded set. Raises MissingExtra, StoppedError."""
     notes: list[str] = []

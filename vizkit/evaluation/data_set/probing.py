@@ -7,11 +7,11 @@ other four, so every figure here is out of sample, but for what the model itself
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.evaluation.data_set.embedding import unit
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.measures import Interval, share_interval
 from vizkit.traces import NotApplicable
@@ -19,7 +19,6 @@ from vizkit.traces import NotApplicable
 NEIGHBOURS, TEMPERATURE = 20, 0.07
 FOLDS = 5
 STEPS, STRENGTH = 300, 0.01  # of logistic regression: iterations, C
-AT_ONCE = 1024  # pictures whose similarities to all others are in memory
 
 Probabilities = Float[np.ndarray, "picture label"]
 
@@ -57,6 +56,7 @@ def out_of_sample(features: Float[np.ndarray, "picture feature"], target: np.nda
     """Raises NotApplicable where fewer than two labels have two pictures."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
+    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
@@ -65,34 +65,16 @@ def out_of_sample(features: Float[np.ndarray, "picture feature"], target: np.nda
     if len(np.unique(target[rows])) < 2:
         raise NotApplicable("Probes need at least two labels with two images each.")
     folds = int(min(FOLDS, counts[counts > 1].min()))
+    vote: Any = lambda distance: np.exp(-distance / TEMPERATURE)  # noqa: E731  (exp(cos / T) but for a factor of all)
     some, own, labels = features[rows], target[rows], len(counts)
     linear, votes = (np.zeros((len(rows), labels)) for _ in range(2))
     for learned, asked in StratifiedKFold(folds, shuffle=True, random_state=seed).split(some, own):
-        probe = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=STEPS))
-        probe.fit(some[learned], own[learned])
-        linear[np.ix_(asked, probe.classes_)] = probe.predict_proba(some[asked])
-        votes[asked] = voted(some[learned], own[learned], some[asked], labels)
+        layer = make_pipeline(StandardScaler(), LogisticRegression(C=STRENGTH, max_iter=STEPS))
+        near = KNeighborsClassifier(min(NEIGHBOURS, len(learned)), weights=vote, metric="cosine")
+        for shares, probe in ((linear, layer), (votes, near)):
+            probe.fit(some[learned], own[learned])
+            shares[np.ix_(asked, probe.classes_)] = probe.predict_proba(some[asked])
     return OutOfSample(rows, linear, votes, folds)
-
-
-def voted(
-    features: Float[np.ndarray, "known feature"],
-    labels_of: Int[np.ndarray, " known"],
-    asked: Float[np.ndarray, "asked feature"],
-    labels: int,
-    k: int = NEIGHBOURS,
-    temperature: float = TEMPERATURE,
-) -> Float[np.ndarray, "asked label"]:
-    """The votes of the k nearest by cosine, sums 1."""
-    known, votes = unit(features), np.zeros((len(asked), labels))
-    k = min(k, len(known))
-    for at in range(0, len(asked), AT_ONCE):
-        alike = unit(asked[at : at + AT_ONCE]) @ known.T
-        near = np.argsort(-alike, 1, kind="stable")[:, :k]
-        weights = np.exp((np.take_along_axis(alike, near, 1) - 1) / temperature)
-        rows = np.repeat(np.arange(at, at + len(near)), k)
-        np.add.at(votes, (rows, labels_of[near].ravel()), weights.ravel())
-    return votes / votes.sum(1, keepdims=True)
 
 
 def probe(found: Recorded, seed: int = 0) -> Probed:

@@ -1,7 +1,6 @@
 """One pass of a model over a labelled set, kept by content (`explanations.kept`): what all that is said of the set is
 computed from."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +13,7 @@ from vizkit.datasets.image_set import Fault, ImageSet
 from vizkit.evaluation.classes import UNKNOWN, EvaluationError
 from vizkit.evaluation.data_set.opening import split_of
 from vizkit.explanations.data_set import SIDE, Overview, method_for
+from vizkit.explanations.job import Stopping, Tell
 from vizkit.explanations.kept import Kept
 from vizkit.explanations.parts import RunError
 from vizkit.explanations.table import decoded
@@ -21,7 +21,6 @@ from vizkit.image import RGB, Preprocessing
 from vizkit.models import Loaded
 
 BATCH = 32  # pictures: what goes through the model at once, and what a sudden end loses
-Tell = Callable[[int, int, float], None]  # pictures done, of how many, pictures a second
 
 
 class MissingExtra(ValueError):  # noqa: N818  (it is no fault of the data)
@@ -82,10 +81,10 @@ class Recorded:
     @cached_property
     def shown(self) -> Int[np.ndarray, " picture"]:
         """The class of what each picture shows: `truth`, but where another label was planted."""
-        wrong = {row: fault.label for row, fault in enumerate(self.faults) if fault.label is not None}
         classes, shown = dict(zip(self.target.tolist(), self.truth.tolist(), strict=True)), self.truth.copy()
-        for row, label in wrong.items():
-            shown[row] = classes.get(label, UNKNOWN)
+        for row, fault in enumerate(self.faults):
+            if fault.label is not None:
+                shown[row] = classes.get(fault.label, UNKNOWN)
         return shown
 
     @property
@@ -136,7 +135,7 @@ def record(
     method: str = "",
     workers: int = 0,
     tell: Tell = lambda *_: None,
-    stopping: Callable[[], bool] = lambda: False,
+    stopping: Stopping = lambda: False,
 ) -> Recorded:
     """One pass, or what is missing of it, or what is kept. `method`: of the maps, see `analysis.attribution.methods`,
     "" for one that costs little. `stopping` is asked after each batch; raises StoppedError then, EvaluationError in one
@@ -144,14 +143,10 @@ def record(
     """
     kept = _kept(loaded, images, method)
     try:
-        kept.fill(workers=workers, tell=lambda done, total, per_s: tell(done, total or done, per_s), stopping=stopping)
+        kept.fill(workers=workers, tell=tell, stopping=stopping)
         return _read(loaded, images, method or method_for(loaded), kept)
     except RunError as error:
         raise EvaluationError(str(error)) from error
-
-
-def is_recorded(loaded: Loaded, images: ImageSet, method: str = "") -> bool:
-    return _kept(loaded, images, method).done == len(images)
 
 
 def _kept(loaded: Loaded, images: ImageSet, method: str) -> Kept:

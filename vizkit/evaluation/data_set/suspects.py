@@ -211,19 +211,17 @@ def suspects_csv(
 ) -> str:
     """A line for each suspect. `decided`: (row, kind) → what was decided: "keep", "drop" or a label of the set."""
 
-    def named(number: int, names: Sequence[str]) -> str:
-        return names[number] if number >= 0 else ""
-
+    keys, labels = (*found.keys, ""), (*found.labels, "")  # the last is that of −1
     rows = (
         (
-            found.keys[one.row],
+            keys[one.row],
             str(found.splits[one.row]),
-            found.labels[found.target[one.row]],
+            labels[found.target[one.row]],
             one.kind,
             one.score,
             one.said,
-            named(one.other, found.keys),
-            named(one.proposal, found.labels),
+            keys[one.other],
+            labels[one.proposal],
             decided.get((one.row, one.kind), ""),
         )
         for one in every

@@ -34,11 +34,11 @@ class FewPictures:
         return (range(first, min(first + size, len(self))) for first in range(start, len(self), size))
 
 
-def few_pictures(loaded: Loaded, data: str, images: int, split: str = "test", seed: int = 0) -> FewPictures:
+def few_pictures(loaded: Loaded, data: str, images: int | None, split: str = "test", seed: int = 0) -> FewPictures:
     """At most so many pictures of a split; "photographs" are those that come with vizkit, which have none. Raises
     DatasetError."""
     if data == "photographs":
         whole = photographs.as_set(split)
-        return FewPictures(whole.take(np.arange(min(images, len(whole)))), loaded)
+        return FewPictures(whole.take(np.arange(len(whole))[:images]), loaded)
     opened = open_set(data, split, images=images, size_px=max(loaded.preprocessing.size_hw), seed=seed)
     return FewPictures(opened, loaded)

@@ -23,7 +23,7 @@ from vizkit.analysis.comparison.cka import alignment, gram, hsic
 from vizkit.evaluation.inside.few_pictures import FewPictures
 from vizkit.evaluation.inside.heads import names_of, places_of
 from vizkit.evaluation.learning import Watched, answers, by_content
-from vizkit.models import Keep, Loaded, load, trace
+from vizkit.models import Keep, load, trace
 from vizkit.models.probes.block_outputs import block_outputs, blocks_of
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.models.probes.importance.heads import head_estimates
@@ -41,7 +41,23 @@ ALL, INPUT, OUTPUT = "all weights", "input", "output"
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
+class Measured:
+    """What both of the following hold, of one step or of several."""
+
+    distance_px: Float[np.ndarray, "*step layer head"]
+    entropy: Float[np.ndarray, "*step layer head"]
+    importance: Float[np.ndarray, "*step place own"]
+    layers: tuple[str, ...]
+    on_object: Float[np.ndarray, "*step image"]
+    right: Float[np.ndarray, "*step image"]
+    parts: tuple[str, ...]
+    weight: Float[np.ndarray, "*step part"]
+    gradient: Float[np.ndarray, "*step part"]
+    filters: Float[np.ndarray, "*step filter height width channel"]
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot(Measured):
     """Of one checkpoint, over the images; empty arrays of what the network does not have. `distance_px`, `entropy` (of
     the largest possible): of each head of attention; `importance`: mean of |∂ log p / ∂ξ|, ξ a factor of what the head
     adds, p the probability of the true class. `nearness`: see `positions.nearness`, NaN without a learned table.
@@ -49,39 +65,19 @@ class Snapshot:
     its object, `right` whether the answer is. `weight`, `gradient`: the norms of all weights of each of the `parts`,
     and of the gradient of the mean cross-entropy. `filters`: the first of the first convolution."""
 
-    distance_px: Float[np.ndarray, "layer head"]
-    entropy: Float[np.ndarray, "layer head"]
-    importance: Float[np.ndarray, "place own"]
     nearness: float
-    layers: tuple[str, ...]
     grams: Float[np.ndarray, "block image image"]
-    on_object: Float[np.ndarray, " image"]
-    right: Float[np.ndarray, " image"]
-    parts: tuple[str, ...]
-    weight: Float[np.ndarray, " part"]
-    gradient: Float[np.ndarray, " part"]
-    filters: Float[np.ndarray, "filter height width channel"]
 
 
 @dataclass(frozen=True, eq=False)
-class Growth:
+class Growth(Measured):
     """Of a run, a row for each of the `steps`: as `Snapshot`, and `cka` of each layer with itself at the last one.
     `targets`: the classes of the images, by their numbers among `labels`; `called`: what is on them, and `area` how
     much of them it covers, 0 where nobody knows. `size_hw`: of the input, pixels."""
 
     steps: Int[np.ndarray, " step"]
-    distance_px: Float[np.ndarray, "step layer head"]
-    entropy: Float[np.ndarray, "step layer head"]
-    importance: Float[np.ndarray, "step place own"]
     nearness: Float[np.ndarray, " step"]
-    layers: tuple[str, ...]
     cka: Float[np.ndarray, "step block"]
-    on_object: Float[np.ndarray, "step image"]
-    right: Float[np.ndarray, "step image"]
-    parts: tuple[str, ...]
-    weight: Float[np.ndarray, "step part"]
-    gradient: Float[np.ndarray, "step part"]
-    filters: Float[np.ndarray, "step filter height width channel"]
     targets: Int[np.ndarray, " image"]
     labels: tuple[str, ...]
     called: str
@@ -102,7 +98,7 @@ def growth(steps: Sequence[int], each: Sequence[Snapshot], of: Watched) -> Growt
     cka = np.array([[like(first, last) for first, last in zip(one.grams, each[-1].grams, strict=True)] for one in each])
     area = float(np.mean(of.objects)) if of.objects else 0.0
     return Growth(
-        np.array(steps),
+        steps=np.array(steps),
         nearness=np.array([one.nearness for one in each]),
         layers=each[-1].layers,
         cka=cka,
@@ -125,23 +121,28 @@ def _snapshot(run: RunFolder, step: int, of: Watched) -> Snapshot:
     loaded = load(f"{run.path}@{step}")
     answered = answers(run, step, of)
     heads = _or_none(lambda: spread([by_layer(trace(loaded, rgb, keep=Keep())) for rgb, _ in of.images])[0])
+    distance_px, entropy = (
+        NONE if heads is None else _grid([getattr(layer, name) for layer in heads])
+        for name in ("distance_px", "entropy")
+    )
     table = learned_table(loaded)
-    grams = _or_none(lambda: _grams(loaded, of)) or {}
+    few = FewPictures(of.images, loaded)
+    grams = _or_none(lambda: _grams(few)) or {}
     filters = _or_none(lambda: first_layer(loaded).weight[:FILTERS].permute(0, 2, 3, 1).numpy())
-    weight, gradient = norms(loaded, FewPictures(of.images, loaded))
+    weight, gradient = norms(few)
     return Snapshot(
-        NONE if heads is None else _grid([layer.distance_px for layer in heads]),
-        NONE if heads is None else _grid([layer.entropy for layer in heads]),
-        _importance(loaded, of),
-        float("nan") if table is None else nearness(table),
+        distance_px,
+        entropy,
+        _importance(few),
         tuple(grams),
-        np.array([each.numpy() for each in grams.values()], np.float32).reshape(-1, *[len(of.targets)] * 2),
         answered.on_object,
         (answered.predicted == of.targets).astype(float),
         tuple(weight),
         np.array([*weight.values()]),
         np.array([*gradient.values()]),
         np.zeros((0, 1, 1, 1)) if filters is None else filters,
+        float("nan") if table is None else nearness(table),
+        np.array([each.numpy() for each in grams.values()], np.float32).reshape(-1, *[len(of.targets)] * 2),
     )
 
 
@@ -157,19 +158,17 @@ def _grid(layers: Sequence[Float[Tensor, " head"]]) -> Float[np.ndarray, "layer 
     return grid_of(names, torch.cat([*layers]).tolist())
 
 
-def _grams(loaded: Loaded, of: Watched) -> Mapping[str, Float[Tensor, "image image"]]:
-    outputs, few = block_outputs(loaded), FewPictures(of.images, loaded)
+def _grams(few: FewPictures) -> Mapping[str, Float[Tensor, "image image"]]:
+    outputs = block_outputs(few.loaded)
     every = [outputs(few.pixels(rows)) for rows in few.batches(BATCH)]
     return {name: gram(torch.cat([each[name] for each in every])) for name in every[0]}
 
 
-def _importance(loaded: Loaded, of: Watched) -> Float[np.ndarray, "layer head"]:
-    few, targets = FewPictures(of.images, loaded), torch.tensor(of.targets)
-
+def _importance(few: FewPictures) -> Float[np.ndarray, "layer head"]:
     def measured() -> Float[np.ndarray, "layer head"]:
-        places = places_of(loaded)
+        places, targets = places_of(few.loaded), torch.tensor(few.images.targets)
         every = [
-            head_estimates(loaded, few.pixels(rows), targets[rows.start : rows.stop], places)[1]
+            head_estimates(few.loaded, few.pixels(rows), targets[rows.start : rows.stop], places)[1]
             for rows in few.batches(BATCH)
         ]
         return grid_of(names_of(places), torch.cat(every).mean(0).tolist())
@@ -179,9 +178,10 @@ def _importance(loaded: Loaded, of: Watched) -> Float[np.ndarray, "layer head"]:
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------
-def norms(loaded: Loaded, few: FewPictures) -> tuple[dict[str, float], dict[str, float]]:
+def norms(few: FewPictures) -> tuple[dict[str, float], dict[str, float]]:
     """Of the weights of each part, and of the gradient of the mean cross-entropy of these images, in nats, with respect
     to them: √Σθ², √Σ(∂L/∂θ)². The parts: what comes before the blocks, the blocks by name, and what comes after."""
+    loaded = few.loaded
     weights = {name: each.detach().float().requires_grad_() for name, each in loaded.model.named_parameters()}
     total = {name: torch.zeros_like(each) for name, each in weights.items()}
     targets = torch.tensor(few.images.targets).to(loaded.device)

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyarrow
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, by_layer
@@ -83,14 +83,13 @@ class Importance:
 
     def __init__(self, loaded: Loaded, data: str, ablation: Ablation, seed: int) -> None:
         self.loaded, self.places = loaded, places_of(loaded)
-        self.means = means_of(loaded, data, self.places, seed) if ablation == "mean" else ()
+        self.means = means_of(loaded, data, self.places, ablation, seed)
 
     def of(self, seen: Seen) -> Columns:
         if self.loaded.head is EMBEDDING:
             found = likeness_lost(self.loaded, seen.pixels, self.places, means=self.means)
         else:
-            with torch.no_grad():
-                answers = self.loaded.logits_of(self.loaded.model(seen.pixels), len(seen.pixels)).argmax(-1)
+            answers = answers_of(self.loaded, seen)
             found = head_importance(self.loaded, seen.pixels, answers, self.places, means=self.means)
         return {name: lists(getattr(found, name)) for name in IMPORTANCE}
 
@@ -128,8 +127,16 @@ def names_of(places: Sequence[Place]) -> Names:
     return tuple((layer, head) for layer, place in enumerate(places) for head in range(place.heads))
 
 
-def means_of(loaded: Loaded, data: str, places: Sequence[Place], seed: int = 0) -> Means:
-    """What every head gives on average, over training pictures of the set."""
+@torch.no_grad()
+def answers_of(loaded: Loaded, seen: Seen) -> Int[Tensor, " picture"]:
+    """The class of each."""
+    return loaded.logits_of(loaded.model(seen.pixels), len(seen.pixels)).argmax(-1)
+
+
+def means_of(loaded: Loaded, data: str, places: Sequence[Place], ablation: Ablation = "mean", seed: int = 0) -> Means:
+    """What every head gives on average, over training pictures of the set; none where it gives nothing instead."""
+    if ablation == "zero":
+        return ()
     references = few_pictures(loaded, data, REFERENCES, "train", seed)
     return head_means(loaded, (references.pixels(rows) for rows in references.batches(BATCH)), places)
 
@@ -141,7 +148,7 @@ class Without(Answers):
     def __init__(self, loaded: Loaded, data: str, order: HeadImportance, ablation: Ablation, seed: int) -> None:
         super().__init__(loaded)
         self.places, self.names = places_of(loaded), order.names
-        self.means = means_of(loaded, data, self.places, seed) if ablation == "mean" else ()
+        self.means = means_of(loaded, data, self.places, ablation, seed)
         self.steps = [
             frozenset(heads[:count]) for heads in _orders(order, seed) for count in counts_of(len(order.names))
         ]
@@ -157,11 +164,10 @@ class Without(Answers):
             "without": pyarrow.array([*without], pyarrow.list_(pyarrow.int32())),
         }
 
-    @torch.no_grad()
     def _answers(self, seen: Seen, heads: frozenset[int]) -> np.ndarray:
         edits = tuple(removed(*self.names[head], self.means) for head in sorted(heads))
         with Editing(Plan(edits, self.places, means=self.means)):
-            return self.loaded.logits_of(self.loaded.model(seen.pixels), len(seen.pixels)).argmax(-1).cpu().numpy()
+            return answers_of(self.loaded, seen).cpu().numpy()
 
 
 def without(

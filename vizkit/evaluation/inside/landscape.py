@@ -10,17 +10,14 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from vizkit.datasets.balance import balanced_rows
-from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import digest_of
-from vizkit.datasets.opening import open_set
 from vizkit.evaluation.inside.few_pictures import FewPictures
+from vizkit.evaluation.learning import balanced, kept
 from vizkit.models import Loaded, load
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
 from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import file_of, steps_in
-from vizkit.writing import read_record, write_record
 
 IMAGES, BATCH = 100, 100
 CELLS = 10  # from end to end of an axis
@@ -113,13 +110,7 @@ def landscape(run: RunFolder, plane: str, progress: Progress) -> Landscape:
     steps = steps if plane == PATH else steps[-1:]
     files = [hashlib.sha256(file_of(run.path, step).read_bytes()).hexdigest() for step in steps]
     content = __version__, files, (run.path / "config.json").read_bytes(), run.recipe.to_json(), plane, IMAGES, CELLS
-    kept = cache_folder() / "landscape" / f"{digest_of(*content)}.npz"
-    try:
-        return read_record(kept, Landscape)
-    except (OSError, ValueError, KeyError, TypeError):
-        made = _made(run, steps, plane, progress)
-        write_record(kept, made)
-        return made
+    return kept("landscape", digest_of(*content), Landscape, lambda: _made(run, steps, plane, progress))
 
 
 def _made(run: RunFolder, steps: Sequence[int], plane: str, progress: Progress) -> Landscape:
@@ -136,7 +127,8 @@ def _made(run: RunFolder, steps: Sequence[int], plane: str, progress: Progress) 
         every = np.stack([_flat(weights_of(load(f"{run.path}@{step}"))) for step in steps])
         found, shares = components(every)
         path, walk = (every - every[-1]) @ found.T, walk_shares(np.linalg.norm(np.diff(every, axis=0), axis=1))
-        ends = [(low - MARGIN * (high - low), high + MARGIN * (high - low)) for low, high in _ends(path)]
+        margin = MARGIN * np.ptp(path, axis=0)
+        ends = np.stack([path.min(0) - margin, path.max(0) + margin], 1).tolist()
         directions = [_unflat(each, last) for each in found]
     else:
         ends = [(-1.0, 1.0)] * 2
@@ -177,14 +169,9 @@ def mean_loss(loaded: Loaded, model: Callable[[Tensor], Tensor], pixels: Tensor,
 
 
 def _asked(run: RunFolder, loaded: Loaded) -> tuple[Tensor, Tensor]:
-    """(pixels, targets) of test images, of every class as many as of the others."""
-    whole = open_set(run.recipe.data, "test", size_px=max(loaded.preprocessing.size_hw), seed=run.recipe.data_seed)
-    few = FewPictures(whole.take(balanced_rows(whole.targets, IMAGES)), loaded)
+    """(pixels, targets)."""
+    few = FewPictures(balanced(run, loaded, IMAGES), loaded)
     return few.pixels(range(len(few))), torch.tensor(few.images.targets)
-
-
-def _ends(path: Float[np.ndarray, "step 2"]) -> list[tuple[float, float]]:
-    return list(zip(path.min(0).tolist(), path.max(0).tolist(), strict=True))
 
 
 def _flat(weights: Weights) -> Float[np.ndarray, " weight"]:

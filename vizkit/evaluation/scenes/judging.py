@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch import Tensor
 from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
+from vizkit.evaluation.classes import listed
 from vizkit.evaluation.outcome import titles
 from vizkit.evaluation.scenes.boxes import Boxes, measure
 from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
@@ -28,7 +30,6 @@ from vizkit.models.detection.opening import Detector
 from vizkit.settings import __version__
 
 BATCH = 50
-MOST_NAMED = 5
 MOST_BOXES = 100  # of a class in a scene, the surest, as COCO has it
 
 
@@ -47,12 +48,8 @@ def judge(
     for number, (detector, name, (own, said)) in enumerate(
         zip(detectors, titles([each.name for each in detectors]), owns, strict=True)
     ):
-
-        def done(scenes_done: int, _: int | None, per_s: float, number: int = number, name: str = name) -> None:
-            tell(number, name, scenes_done, len(scenes), per_s)
-
         weights = weights_digest(detector.model)
-        rows = _rows(detector, scenes, weights, done, stopping)
+        rows = _rows(detector, scenes, weights, partial(tell, number, name), stopping)
         boxes = _among(_boxes(rows, "said"), own)
         there = there or _boxes(rows, "true")
         seconds = sum(rows["seconds"].to_pylist())
@@ -157,20 +154,16 @@ def _classes(detector: Detector, scenes: BoxSet) -> tuple[np.ndarray, list[str]]
     if max(own) < 0:
         raise DatasetError(
             f"{scenes.name} and {detector.name} have no class in common: it holds "
-            f"{_named(scenes.labels)}, the model finds {_named(detector.labels)}."
+            f"{listed(scenes.labels)}, the model finds {listed(detector.labels)}."
         )
     unknown = [label for place, label in enumerate(scenes.labels) if place not in own]
     other = [label for label, place in zip(detector.labels, own, strict=True) if place < 0]
     notes = []
     if unknown:
-        notes.append(f"{detector.name} does not know {_named(unknown)}: these count as missed.")
+        notes.append(f"{detector.name} does not know {listed(unknown)}: these count as missed.")
     if other:
-        notes.append(f"What {detector.name} says of {_named(other)} is not counted: the data does not name them.")
+        notes.append(f"What {detector.name} says of {listed(other)} is not counted: the data does not name them.")
     return np.array(own), notes
-
-
-def _named(labels: tuple[str, ...] | list[str]) -> str:
-    return ", ".join(label[:40] for label in labels[:MOST_NAMED]) + (" …" if len(labels) > MOST_NAMED else "")
 
 
 def _among(said: Boxes, own: np.ndarray) -> Boxes:

@@ -40,8 +40,9 @@ def mistakes(answers: Answers, said: Sure, things: Things) -> tuple[list[Missed]
     queries = {thing: query for query, thing in assigned(costs_of(answers, things), Weights()).optimal.pairs}
     right = which_right(Things(said.labels, said.boxes_cxcywh), things)
     iou, found = overlaps(said.boxes_cxcywh, things.boxes_cxcywh), dict[int, int]()  # things, each by which query
+    own = iou.where(things.labels == said.labels[:, None], 0.0)  # of the box's class
     for box in right.nonzero()[:, 0].tolist():
-        of_class = iou[box].where(things.labels == said.labels[box], 0.0)
+        of_class = own[box]
         left = set(range(len(of_class))) - found.keys()
         found[max(left, key=lambda thing, of_class=of_class: float(of_class[thing]))] = int(said.queries[box])
     probabilities, boxes = answers.logits[0].float().softmax(-1), answers.boxes_cxcywh[0].float()
@@ -55,9 +56,8 @@ def mistakes(answers: Answers, said: Sure, things: Things) -> tuple[list[Missed]
         )
     too_many = list[TooMany]()
     for box in (~right).nonzero()[:, 0].tolist():
-        of_class = iou[box].where(things.labels == said.labels[box], 0.0)
-        again = bool((of_class >= RIGHT_OVERLAP).any())  # a surer one has found that thing
-        each = (of_class if again else iou[box]).tolist()
+        again = bool((own[box] >= RIGHT_OVERLAP).any())  # a surer one has found that thing
+        each = (own if again else iou)[box].tolist()
         overlap, thing = max(zip(each, range(len(each)), strict=True), default=(0.0, 0))
         on = thing if overlap >= RIGHT_OVERLAP else None
         surer = None if on is None else found.get(on)
