@@ -4,6 +4,7 @@ be used."""
 import json
 import os
 import random
+import re
 import shutil
 import socket
 import sys
@@ -129,7 +130,8 @@ def test_without_ray_it_is_a_sentence(pictures, tmp_path, monkeypatch, capsys):
     assert not (tmp_path / "maps").exists()
 
 
-def test_an_address_that_does_not_answer_is_a_sentence():
+def test_an_address_that_does_not_answer_is_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -138,6 +140,9 @@ def test_an_address_that_does_not_answer_is_a_sentence():
     for address in ("local machine", "ray://", "a:b", "host:99999"):
         assert refused(address)
     assert "Could not find any running Ray instance" in refused("auto")
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(f"127.0.0.1:{port}")  # as a cluster that was killed leaves it
+    assert re.fullmatch(rf"No Ray answers at \S+:{port}; .*", refused("auto"))
 
 
 @pytest.mark.rest

@@ -39,12 +39,17 @@ def on_cluster(
     where there are any. Raises RunError in one sentence, ModuleNotFoundError without Ray.
     """
     import ray
+    from ray._private.services import canonicalize_bootstrap_address
 
     _refuse_dead(address)
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent that nobody has asked to send
     quiet: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     try:
-        context: Any = ray.init(None if address == "ray" else address, **quiet)
+        if address == "auto":  # of a cluster that died without a word Ray still has the address
+            _refuse_dead(canonicalize_bootstrap_address(address) or address)
+        context: Any = ray.init("local" if address == "ray" else address, **quiet)
+    except RunError:
+        raise
     except Exception as error:  # whatever Ray raises: there are many
         why = f"{in_a_line(error)}. One with a token needs RAY_AUTH_MODE=token."
         raise RunError(f"Ray at {address!r} cannot be used: {why}") from None
