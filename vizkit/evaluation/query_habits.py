@@ -70,7 +70,7 @@ def habits(
         scores, labels = answers.logits.float().softmax(-1)[..., :-1].max(-1)
         sure = scores >= threshold
         columns = sure.nonzero()[:, 1], labels[sure], scores[sure], *answers.boxes_cxcywh[sure].T
-        rows += torch.stack([column.double() for column in columns], 1).tolist()
+        rows += torch.stack([column.cpu().double() for column in columns], 1).tolist()
         tell(start + len(own))
     return _of(rows, len(pictures), threshold, detector.queries)
 

@@ -46,6 +46,13 @@ def keep_valid(key: str, allowed: Any, usual: object = None) -> None:
         st.session_state[key] = usual
 
 
+def stay(key: str, value: object) -> None:
+    """In a fragment that is drawn only while `key` is `value`: where code has just made it so, the browser may send with
+    the fragment's first run what it was before, which would turn the page back."""
+    if st.session_state.get(key, value) != value:
+        st.session_state[key] = value
+
+
 def drop_infinite() -> None:
     """Of a link, once, before a page draws what is bound to it: where a number is asked for Streamlit makes an int of
     1e999, and fails."""

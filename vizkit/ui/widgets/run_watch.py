@@ -14,7 +14,7 @@ from vizkit.training.runs.measure import best_of, measure_of, speed_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed, chosen, model_names
-from vizkit.ui.session.address import go_next, keep_valid, put
+from vizkit.ui.session.address import go_next, keep_valid, put, stay
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
 from vizkit.ui.widgets import run_curves, run_gain, run_samples
 from vizkit.ui.widgets.controls import more
@@ -142,6 +142,7 @@ def show(run: RunFolder, axes: run_curves.Axes) -> None:
 
     @st.fragment(run_every=1.0 if at_work else None)
     def live() -> None:
+        stay("train_view", "Watch")
         state = jobs().state(run)
         if at_work and state not in ACTIVE:
             st.rerun()
@@ -152,6 +153,7 @@ def show(run: RunFolder, axes: run_curves.Axes) -> None:
 
     @st.fragment(run_every=5.0 if at_work else None)
     def samples() -> None:
+        stay("train_view", "Watch")
         run_samples.show(run)
 
     live()

@@ -7,6 +7,7 @@ import streamlit as st
 
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui import host
+from vizkit.ui.session.address import stay
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_watch
 from vizkit.ui.widgets.time_estimate import in_words
@@ -39,6 +40,7 @@ def _follow(run: RunFolder, known: list[int]) -> None:
 
     @st.fragment(run_every=EVERY_S)
     def follow() -> None:
+        stay("train_view", "Watch")
         if run.has_model and steps_in(run.path) != known:
             st.rerun()
         if not known and (words := until_first(run.status)):
