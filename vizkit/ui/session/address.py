@@ -47,8 +47,8 @@ def keep_valid(key: str, allowed: Any, usual: object = None) -> None:
 
 
 def stay(key: str, value: object) -> None:
-    """In a fragment that is drawn only while `key` is `value`: where code has just made it so, the browser may send with
-    the fragment's first run what it was before, which would turn the page back."""
+    """In a fragment that is drawn only while `key` is `value`: where code has just made it so, the browser may send
+    what it was before with the fragment's first run, which would turn the page back."""
     if st.session_state.get(key, value) != value:
         st.session_state[key] = value
 
