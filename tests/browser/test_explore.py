@@ -518,7 +518,7 @@ def test_a_reload_of_any_page_keeps_the_report(page: Page, server: str):
     expect(figure).to_have_count(1, timeout=LONG_MS)
     still(page)
     page.get_by_role("button", name="Remove").click()
-    begin = page.get_by_role("button", name="Begin with this one of 3 figures")
+    begin = page.get_by_role("button", name="Begin with the example of 3 figures")
     expect(begin).to_be_visible(timeout=LONG_MS)
     still(page)
     page.reload()

@@ -272,6 +272,7 @@ def test_what_a_head_does_tells_of_how_much_it_matters() -> None:
     assert said(-0.6).endswith("It tells much of how much a head matters: " + lost.format("−0.60"))
     remark = of_behaviour("distance", [(0, 0), (1, 0)], [0.5, 0.25], 0.125)
     assert remark is not None
+    assert "the most in head 1 of layer 1 (9.00 patches)" in str(of_behaviour("far", [(0, 0)], [9.0], None, "patches"))
     assert of_behaviour("distance", [(0, 0)], [math.nan], None) is None
 
 

@@ -306,15 +306,16 @@ def _listed(layers: Sequence[int]) -> str:
 
 
 def of_behaviour(
-    what: str, names: Sequence[tuple[int, int]], values: Sequence[float], importance: float | None
+    what: str, names: Sequence[tuple[int, int]], values: Sequence[float], importance: float | None, unit: str = ""
 ) -> str | None:
     """Which heads do the most and the least of `what`, (layer, head) from 0; `importance`: the rank correlation with
-    what the answer loses without them. None where no head has a number."""
+    what the answer loses without them; `unit`: of the values, "" of shares. None where no head has a number."""
     known = [i for i, value in enumerate(values) if value == value]
     if not known:
         return None
     most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
-    where = [f"head {names[i][1] + 1} of layer {names[i][0] + 1} ({values[i]:.2f})" for i in (most, least)]
+    told = {i: f"{values[i]:.2f} {unit}".rstrip() for i in (most, least)}
+    where = [f"head {names[i][1] + 1} of layer {names[i][0] + 1} ({told[i]})" for i in (most, least)]
     words = f"{what[:1].upper()}{what[1:]}: the most in {where[0]}, the least in {where[1]}"
     if importance is None or importance != importance:
         return f"{words}."

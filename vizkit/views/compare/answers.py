@@ -190,7 +190,7 @@ class Answers:
     def unmatched(self) -> Iterator[str]:
         """Which models give no classes, and which pairs have a part of their classes in common by name, or none."""
         for each in self.of:
-            if not each.loaded.head.exclusive:
+            if not each.loaded.head.exclusive and len(self.of) > 1:
                 yield f"{each.name} gives {each.loaded.head.gives}: shown beside the others, not compared."
         for pair in combinations([at for at, each in enumerate(self.of) if each.loaded.head.exclusive], 2):
             shared, sizes = len(self.comparable.get(pair, ([],))[0]), [len(self.agreed.of[at]) for at in pair]

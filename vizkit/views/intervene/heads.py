@@ -328,7 +328,9 @@ def sentence(atlas: HeadAtlas, what: str, kind: str, values: Sequence[float]) ->
     if importance is not None:
         pairs = [pair for pair in zip(values, importance.lost, strict=True) if not math.isnan(pair[0])]
         correlation = rank_correlation(*map(list, zip(*pairs, strict=True)))
-    return first_said(of_behaviour(WHATS[what].name, atlas.names, values, correlation))
+    shown = WHATS[what]
+    unit = shown.unit if shown.unit != "share" else ""
+    return first_said(of_behaviour(shown.name, atlas.names, values, correlation, unit))
 
 
 def tested(of: Subject, data: str, rows: Sequence[int]) -> "Iterator[tuple[Tensor, str]]":

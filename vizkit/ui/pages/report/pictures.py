@@ -57,14 +57,14 @@ def view(page: Page) -> None:
 def _begin() -> None:
     """An example, of which the first figure is seen, or one's own from a file."""
     st.button(
-        f"Begin with this one of {len(EXAMPLE.entries)} figures",
+        f"Begin with the example of {len(EXAMPLE.entries)} figures",
         icon=":material/edit_note:",
         on_click=session_report.take,
         args=[EXAMPLE.to_json().encode()],
     )
     linked.offer()
     with st.container(border=True):
-        st.markdown(plain(EXAMPLE.entries[0].comment))
+        st.markdown(f"**An example**, the first of its figures · {plain(EXAMPLE.entries[0].comment)}")
         _picture(EXAMPLE.entries[0])
 
 
