@@ -122,6 +122,15 @@ def test_later_batches_are_told_apart_too_and_may_be_smaller():
             assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
 
 
+def test_what_leaves_the_blocks_is_not_kept_for_maps_without_gradients(monkeypatch):
+    """Of the first batch it is, to know its places; of later ones nobody reads it."""
+    loaded = loaded_of("deit")
+    many = Many(loaded, Keep(heads="mean"))
+    expected, _ = many.traces(pictures("deit")).each(rollout)
+    monkeypatch.setattr(type(loaded.model), "forward_intermediates", None)
+    assert_close(many.traces(pictures("deit")).each(rollout)[0], expected)
+
+
 class Mixing(nn.Module):
     """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
 

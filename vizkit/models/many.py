@@ -243,7 +243,9 @@ class Many:
         believed = next((known for case, (known, _) in self.loaded.compared.items() if case[:2] == size_hw), True)
         keep, tokens = families.keeping(model, self.keep), families.in_tokens(model)
         draw = draw_of(pixels[:1]) if draw is None else draw
-        result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=believed, draw=draw)
+        # Features without gradients belong to the first picture: they are needed to translate it, and then no more.
+        needed = believed and (self.untouched is None or targets is not None)
+        result = forward_many(self.loaded, pixels, keep, targets, tokens=tokens, with_features=needed, draw=draw)
         parts = tuple(part.to(self.home) for part in _parts(result, len(pixels)))
         compared, allowed = compared_in(result.calls, result.changed), like.check.output_tolerance
         errors = worst_of_each(compared, len(pixels), allowed) if compared else torch.full((len(pixels),), torch.nan)
