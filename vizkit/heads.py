@@ -101,6 +101,10 @@ class Head:
         """For a list with bars: a share of the bar, 0 to 1, or the text of a value that has none."""
         return value if self.probable else self.text(value)
 
+    def left_out(self, model: str) -> str:
+        """Why a model with this head is not evaluated."""
+        return f"{model} gives {self.gives}: {self.unjudged}; it is left out."
+
     def text(self, value: float) -> str:
         """A value in its own unit: a per cent is for probabilities."""
         if self.probable:

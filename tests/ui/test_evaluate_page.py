@@ -327,6 +327,9 @@ def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
     assert request.models == expected
     assert len(refused) == 3
     assert "no name of a model" in refused[-1]  # "docs" is a folder here
+    of_photographs, (why,) = request_for("digits", "", 7, ["bundled:photographs_vit"], "d")
+    assert not of_photographs.models
+    assert why.startswith("ViT · photographs gives features, not classes")
     before = request.job.path
     os.utime(run.path / "model.safetensors", (1, 1))  # other weights
     assert request_for("digits", "", 7, sources, "d")[0].job.path != before

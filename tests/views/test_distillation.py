@@ -58,13 +58,13 @@ def test_typed_logits_are_the_golden_example():
 
 
 def test_what_is_typed_is_of_no_model_and_no_image():
-    photograph = of("insects_deit", "china")
-    photograph.model = "DeiT · insects"  # as pages name it
+    photograph = of("digits_vit", "china")
+    photograph.model = "ViT · digits"  # as pages name it
     typed, own = (
         [each.text for each in content(view, photograph) if isinstance(each, Said)]
         for view in (Temperature(source=TYPED), Temperature())
     )
-    assert "knows only 12 drawn insects" in own[0]
+    assert "knows only 10 handwritten digits" in own[0]
     assert "knows only" not in typed[0]
     assert (reads(Temperature(source=TYPED)), reads(Temperature())) == ("nothing", "picture and models")
 
@@ -147,7 +147,7 @@ def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_neares
     del far[TEACHER]
     least, most = min(far, key=far.__getitem__), max(far, key=far.__getitem__)
     assert texts(Temperature(), one, Said).startswith(
-        "All 5 answer “mayfly nymph”, which is right. At T = 3 the divergence from the teacher is smallest for "
+        "All answer “mayfly nymph”, which is right. At T = 3 the divergence from the teacher is smallest for "
         f"{least}, {far[least]:.3f} nats, and largest for {most}, {far[most]:.3f} nats."
     )
     for column, name in zip(bars(Temperature(), one), given, strict=False):
@@ -175,11 +175,15 @@ def test_where_a_student_knows_nothing_a_drawn_insect_is_asked_in_its_place():
     insect = of("insects_deit", "mayfly nymph")
     there, here = [shown(Temperature(), one, Numbers)[0].arrays()["logits"] for one in (photograph, insect)]
     assert there == pytest.approx(here)
-    assert texts(Temperature(), photograph, Said).startswith("In its place “mayfly nymph”. All 5")
+    said = [each.text for each in settled(content(Temperature(), photograph)) if isinstance(each, Said)]
+    assert said[0].startswith("All answer “mayfly nymph”")
+    assert "Asked in place of “china”, which is nothing that DeiT · insects knows." in texts(
+        Temperature(), photograph, Line
+    )
     assert [each.alt for each in shown(Temperature(), photograph, Picture)] == ["mayfly nymph"]
     assert not shown(Temperature(), insect, Picture)  # it stands at the side
     for view, one in ((Temperature(), insect), (Temperature(source=TYPED), photograph), (Temperature(), digit)):
-        assert "In its place" not in texts(view, one, Said)
+        assert "Asked in place of" not in texts(view, one, Line)
 
 
 def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():

@@ -36,7 +36,7 @@ def known(model: str, names: Sequence[str], images: ImageSet, head: Head = SOFTM
     """Match the labels of `images` with a model's class `names`. Raises EvaluationError where none matches, and for a
     `head` of which accuracy has no meaning."""
     if head.unjudged:
-        raise EvaluationError(f"{model} gives {head.gives}: {head.unjudged}; it is left out.")
+        raise EvaluationError(head.left_out(model))
     if not names:
         raise EvaluationError(f"{model} does not say what its classes are called, so no label can be compared with it.")
     indices = match(images.labels, names)

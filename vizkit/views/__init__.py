@@ -143,7 +143,7 @@ def content(view: "View", of: Any) -> "Blocks":
         return shown
     from vizkit.views.settled import with_caveat
 
-    asked = [each for each in (of if view.together else [of]) if each.has_model]
+    asked = [view.answering(each) for each in (of if view.together else [of]) if each.has_model]
     return with_caveat(shown, " ".join(filter(None, (bundled.caveat(each.name, each.image) for each in asked))))
 
 

@@ -98,6 +98,10 @@ class View:
         """Of a figure that is shown, whether it is the one for a stage; the first is, where a view does not say."""
         return True
 
+    def answering(self, of: Any) -> Any:
+        """The subject whose answers are shown: of another image where the model knows nothing of this one."""
+        return of
+
     def title(self, of: Any) -> str:
         """Of a saved figure: what it is of, with its settings."""
         raise NotImplementedError

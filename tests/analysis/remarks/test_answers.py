@@ -118,8 +118,8 @@ def test_the_parts_of_a_recipe():
 
 def test_answers_of_several():
     same = dict.fromkeys(("the teacher", "the class token", "the mean of both"), "ant")
-    assert distillation.answered(same, "ant") == "All 3 answer “ant”, which is right."
-    assert distillation.answered(same, "bee") == "All 3 answer “ant”, which is wrong: right is “bee”."
+    assert distillation.answered(same, "ant") == "All answer “ant”, which is right."
+    assert distillation.answered(same, "bee") == "All answer “ant”, which is wrong: right is “bee”."
     assert distillation.answered({"the teacher": "ant", "DeiT": "ant"}, "") == "Both answer “ant”."
     assert distillation.answered(same | {"the network trained alone": "bee"}, "bee") == (
         "The answers differ: the teacher, the class token and the mean of both “ant”; the network trained alone “bee”. "

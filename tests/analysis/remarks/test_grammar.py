@@ -782,9 +782,12 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         sequences.of_states(p, ["ant"] * count) for p, count in product(SHARES, COUNTS) if count
     ),
     sequences.of_answer: lambda: (
-        sequences.of_answer("LSTM", written, truth, written, named, true)
-        for written, truth, (named, true) in product(
-            ("2026", "202"), ("", "2026", "2027"), ((None, None), ("monday", "monday"), ("monday", "sunday"))
+        sequences.of_answer("LSTM", written, truth, written, named, true, forced)
+        for written, truth, (named, true), forced in product(
+            ("2026", "202"),
+            ("", "2026", "2027"),
+            ((None, None), ("monday", "monday"), ("monday", "sunday")),
+            ({}, {2: "0"}, {1: "2", 2: "0"}),
         )
     ),
     sequences.of_both: lambda: (

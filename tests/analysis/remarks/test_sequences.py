@@ -45,7 +45,7 @@ def test_memory_inside_and_beyond_what_was_learned():
         "the former give 80 % or more still."
     )
     assert sequences.of_unlearned(falling, (1, 8, 10, 12), "letters") == (
-        "Right at 1 letter already: the RNN 20 %; it has hardly learned the task."
+        "Right answers are few even at 1 letter: the RNN 20 %; it has hardly learned the task."
     )
     assert not sequences.of_unlearned(runs, (4, 8, 12), "dots")
     learned, beyond = sequences.of_memory(runs, (4, 8, 12), 8, "dots")
@@ -109,6 +109,8 @@ def test_an_answer_is_said_to_be_right_or_wrong_and_a_weekday_that_does_not_fit(
         "Thursday; it was a Monday."
     )
     assert "1 place differs" in sequences.of_answer("RNN", "199", tuple("1999"), list("199"), None, None), "a word less"
+    forced = sequences.of_answer("RNN", "1999-04-03", truth, list("1999-04-03"), None, None, {7: "4"})
+    assert forced.startswith("Given “4” as word 7, the RNN comes to “1999-04-03”, which is wrong: right is")
     assert sequences.of_answer("T5", "Das Haus", (), ["Das", "Haus"], None, None).endswith("right is not known.")
 
 

@@ -35,7 +35,7 @@ def answered(answers: Mapping[str, str], right: str) -> str:
         return f"The answers differ: {'; '.join(parts)}{f'. Right is “{right}”' if right else ''}."
     (label,) = by_class
     verdict = "" if not right else ", which is right" if label == right else f", which is wrong: right is “{right}”"
-    return f"{'Both' if len(answers) == 2 else f'All {len(answers)}'} answer “{label}”{verdict}."
+    return f"{'Both' if len(answers) == 2 else 'All'} answer “{label}”{verdict}."
 
 
 def distances(nats: Mapping[str, float], temperature: float) -> str:

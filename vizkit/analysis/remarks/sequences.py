@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 
 from jaxtyping import Float
 from torch import Tensor
@@ -18,12 +19,21 @@ FALL = 0.05
 
 
 def of_answer(
-    model: str, became: str, truth: Sequence[str], written: Sequence[str], named: str | None, true: str | None
+    model: str,
+    became: str,
+    truth: Sequence[str],
+    written: Sequence[str],
+    named: str | None,
+    true: str | None,
+    forced: Mapping[int, str] = MappingProxyType({}),
 ) -> str:
     """What a model writes beside what is right, where that is known; of a date the weekday that the text names and that
-    which it was, where they differ."""
+    which it was, where they differ. `forced`: by place from 1 the words that somebody else wrote."""
     own = [word for word in written if word != SPECIAL[END]]
     said = f"The {model} writes “{became}”"
+    if forced:
+        given = joined([f"“{word}” as word {place}" for place, word in forced.items()])
+        said = f"Given {given}, the {model} comes to “{became}”"
     if not truth:
         return f"{said}; what is right is not known."
     wrong = sum(one != other for one, other in zip_longest(own, truth))
@@ -157,7 +167,7 @@ def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int
         return ""
     one = unit.removesuffix("s") if at[0] == 1 else unit
     it = "it has" if len(weak) == 1 else "they have"
-    return f"Right at {at[0]} {one} already: {joined(weak)}; {it} hardly learned the task."
+    return f"Right answers are few even at {at[0]} {one}: {joined(weak)}; {it} hardly learned the task."
 
 
 def _seeds(shares: Sequence[float]) -> str:

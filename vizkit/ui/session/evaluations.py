@@ -17,10 +17,11 @@ from vizkit.datasets.image_set import digest_of
 from vizkit.datasets.opening import kind_of
 from vizkit.datasets.scenes.opening import ABOUT
 from vizkit.evaluation.job import JobFolder
-from vizkit.heads import HEADS
+from vizkit.heads import EMBEDDING, HEADS
 from vizkit.ui.session import allowed, model_names
 from vizkit.ui.session.chosen import bare, classes_of, title
 from vizkit.ui.session.runner import GRACE_S, JobError, Runner, vizkit_command
+from vizkit.views import bundled
 
 MOST_KEPT = 60  # folders of finished evaluations
 
@@ -78,11 +79,13 @@ def request_for(
     for source in map(bare, sources):
         if source.startswith("random:"):
             refused.append(f"{source} is untrained, so it is left out.")
+        elif bundled.without_classes(source):
+            refused.append(EMBEDDING.left_out(title(source)))
         elif source in own:
             opened = own[source]
             head = opened.head or ""
             if head and HEADS[head].unjudged:
-                refused.append(f"{title(source)} gives {HEADS[head].gives}: {HEADS[head].unjudged}; it is left out.")
+                refused.append(HEADS[head].left_out(title(source)))
                 continue
             models.append(opened.path)
             weights.append(source)

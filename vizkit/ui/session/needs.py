@@ -95,10 +95,11 @@ def models_for(
     `picture` says that one is shown, and buttons that add such models; in one quiet line, for it stands above it.
     `beside`: another need, of which one more model is shown at least; `least`: so many are shown, of one alone another
     that comes with vizkit and knows such pictures; `first`: this one before those that follow from the picture, unless
-    they know more of it."""
-    if first and sources == bundled.usual(_image()) and _data_at_hand(sources, picture) in (knows(first), CLASSLESS):
+    they know more of it, and alone where they know no class at all."""
+    known = _data_at_hand(sources, picture) if first and sources == bundled.usual(_image()) else ""
+    if known in (knows(first), CLASSLESS) and known:
         _say_added(f"Shown first: {plain(title(first))}.", first)
-        return [first, *sources]
+        return [first] if known == CLASSLESS else [first, *sources]
     if need == "model" and not sources:
         st.info("Choose a model in the sidebar, for example a bundled one.", icon=":material/arrow_back:")
         return []

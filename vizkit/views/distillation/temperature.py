@@ -171,10 +171,10 @@ class Temperature(View):
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
         classes = Classes.of(found.get("teacher", logits), names)  # in the order of the teacher, whom all are held to
         axis = Axis(log=self.log, percent=not self.log)
-        instead = f"In its place “{of.image}”. " if of is not asked else ""
-        yield Said(instead + self.said(of, given, logits, names))
+        yield Said(self.said(of, given, logits, names))
         if of is not asked:  # nobody has chosen this image, and no other place shows it
             yield Picture(of.seen_rgb, of.image, of.image, share=0.12)
+            yield Line(f"Asked in place of “{asked.image}”, which is nothing that {of.name} knows.")
         most = FEW if given and not (self.every or self.staged) else MOST
         columns = [*self.columns(given, found.get("teacher"), logits, names, axis, most)]
         if found:
@@ -223,7 +223,7 @@ class Temperature(View):
         )
 
     def answering(self, of: Subject) -> Subject:
-        """The same model on a drawn insect, where it knows nothing else and the image is none."""
+        """On a drawn insect, where the model knows nothing else and the image is none."""
         unknown = self.of_model(of) and bundled.caveat(of.name, of.image) and set(INSECTS) & set(of.loaded.labels)
         return of.pictured(INSTEAD) if unknown else of
 

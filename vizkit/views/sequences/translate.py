@@ -115,8 +115,8 @@ class Translate(View):
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
         still = Paper(partial(on_paper, source, written, drawn, at, right))
-        looks = remarks.of_alignment(read.model.facts.get("alignment", {}))
-        yield Said(" ".join(filter(None, (answered(read, written.words), looks))))
+        forced = {place: each["word"] for place, each in enumerate(outputs, 1) if each["forced"]}
+        yield Said(answered(read, written.words, forced))
         yield Canvas("vizkit_translate", data, label, tells, (still,))
         if shares is not None:
             yield Line(
@@ -125,6 +125,8 @@ class Translate(View):
                 "most."
             )
         yield Line(facts(read.model))
+        if looks := remarks.of_alignment(read.model.facts.get("alignment", {})):
+            yield Line(looks)
         yield Proof(trace)
         if read.model.data == "dates":
             wrong_day = Translate(text_model=self.text_model, text=WRONG_DAY)

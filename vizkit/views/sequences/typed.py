@@ -1,6 +1,6 @@
 """What the views of texts share: which model of texts is shown, and the text that was typed for it."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -124,12 +124,12 @@ def truth_of(read: Typed) -> tuple[str, ...]:
     return gaps.answer(gaps.letters(read.words), read.model.data) if read.model.data in EXAMPLES else ()
 
 
-def answered(read: Typed, written: Sequence[str]) -> str:
-    """What was written from a text, and whether it is right."""
+def answered(read: Typed, written: Sequence[str], forced: Mapping[int, str] | None = None) -> str:
+    """What was written from a text, and whether it is right; see `remarks.sequences.of_answer`."""
     meant = dates.meant(read.words) if read.model.data == "dates" else None
     named = None if meant is None or meant[1] is None else dates.WEEKDAYS[meant[1]]
     true = None if meant is None else dates.WEEKDAYS[meant[0].weekday()]
-    return of_answer(read.title, read.model.text_of(written), truth_of(read), written, named, true)
+    return of_answer(read.title, read.model.text_of(written), truth_of(read), written, named, true, forced or {})
 
 
 def facts(model: "SequenceModel") -> str:
