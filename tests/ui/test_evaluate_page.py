@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from tests.ui.conftest import at_rest, forged, opened, sent_to, texts
+from tests.ui.conftest import at_rest, forged, opened, sent_to, texts, triggered
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -160,6 +160,13 @@ def test_a_link_with_a_run_opens_the_results_of_its_data_with_the_run(home):
     assert "mine is right on" in texts(test)
     assert "the paired test finds it" in texts(test)
     assert test.selectbox(key="evaluated").options == ["handwritten digits", "drawn insects", "hard insects"]
+
+
+def test_an_error_is_opened_elsewhere_with_the_model_that_made_it():
+    """Not with the photographs' model, which gives no answer at all."""
+    test = sound(at_rest(opened("evaluate", models="bundled:photographs_vit", evaluated="drawn insects")))
+    triggered(test, "vizkit_evaluated", "open", [0, "Relevance"])
+    assert test.session_state["models"] == ["bundled:insects_cnn", "bundled:photographs_vit"]
 
 
 def test_the_form_begins_with_the_data_of_a_run(home):

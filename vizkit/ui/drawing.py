@@ -18,7 +18,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import background, report
 from vizkit.ui.session.address import go_next, link
 from vizkit.ui.session.background import do
-from vizkit.ui.session.chosen import cursor
+from vizkit.ui.session.chosen import choose_first, cursor
 from vizkit.ui.session.subjects import NOTHING, NamedSubject
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import chart, known, table
@@ -231,12 +231,14 @@ def _canvas(to: Drawing, block: Canvas) -> None:
     if block.picture is not None:
         data["pages"] = list(OPENED_IN)
         rule = tuple_of(below(len(block.data["tiles"])), one_of(OPENED_IN))
-        tells["open"] = rule, partial(_open_picture, block.picture)
+        tells["open"] = rule, partial(_open_picture, block.picture, block.model)
     script_canvas(block.script)(to.next_key(block.script), data, **tells)
 
 
-def _open_picture(picture: Callable[[int], tuple[str, RGB]], told: tuple[int, str]) -> None:
+def _open_picture(picture: Callable[[int], tuple[str, RGB]], model: str, told: tuple[int, str]) -> None:
     inputs.take(*picture(told[0]))
+    if model:
+        choose_first(model)
     go_next(OPENED_IN[told[1]])
 
 

@@ -221,7 +221,8 @@ class Canvas(Block):
     `of`: the subject on whose image it draws; hosts then add to the data `image`, `image_size` (height, width), `box`
     (what the model sees, in shares of it), `point` (the cursor), `colours` and `signed`, and `alone` where nobody
     answers. A click that tells `point` sets the field `picks` to "patch", and the cursor, as that on a map.
-    `picture`: of number i of its `tiles` the name and the pixels, where a page offers to open one in another view.
+    `picture`: of number i of its `tiles` the name and the pixels, where a page offers to open one in another view;
+    `model`: the one that is shown there first, by the name of its source, "" for those that are chosen.
     """
 
     script: str
@@ -232,6 +233,7 @@ class Canvas(Block):
     of: "Subject | None" = None
     picks: str = ""
     picture: "Callable[[int], tuple[str, RGB]] | None" = None
+    model: str = ""
 
 
 class Paper(Block):

@@ -263,6 +263,7 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
         alt,
         still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, len(still), 3)),
         picture=picture,
+        model=of.source,
     )
 
 

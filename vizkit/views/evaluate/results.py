@@ -269,12 +269,14 @@ class Results(View):
             label = found.labels[int(found.target[image])]
             return f"{label}, {Path(found.places[image]).name}", pictures[int(found.rows[image])][0]
 
+        source = found.models[model].source
         yield Canvas(
             "vizkit_evaluated",
             {"tiles": [tile(found, image, url) for image, url in small.items()]},
             "Images with the answers of the models",
             still=tuple(still(found, model, shown[:STILL], pictures)),
             picture=picture,
+            model=source if bundled.known(source) or source in of.chosen else "",
         )
 
 
