@@ -97,6 +97,15 @@ def test_what_is_decided_goes_into_a_table_and_into_no_file():
     assert "wrong labels" in texts(test)
 
 
+def test_of_drawn_insects_the_model_is_doubted_and_no_label_is_mended_at_once():
+    test = shown("Suspects", "bundled:insects_vit", data_set="hard insects")
+    fine(test)
+    (listed,) = sent_to(test, "vizkit_suspects")
+    assert any(row["proposal"] for row in listed["rows"])
+    assert listed["warning"] == ""
+    assert "every label is right" in texts(test)
+
+
 @pytest.mark.rest
 def test_decisions_are_in_the_table():
     from vizkit.views.data_set.suspects import Suspects, decisions, suspects

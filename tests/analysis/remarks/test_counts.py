@@ -239,6 +239,8 @@ def test_what_the_surest_errors_share_comes_first_with_one_accuracy():
 
 def test_whoever_mends_all_labels_at_once_is_told_how_many_alarms_are_false():
     assert data_set.unsure(123, 37).endswith("of 123 suspect labels of this set 37 are right.")
+    assert data_set.drawn(85).endswith("every label is right; 85 labels are doubted because the model errs.")
+    assert data_set.drawn(0) == ""
     assert data_set.unsure(5, 0).endswith("a label that is suspect may be right.")
 
 

@@ -469,6 +469,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for marked in {0, 1, same}
         if right <= known
     ),
+    data_set.drawn: lambda: (data_set.drawn(count) for count in COUNTS if count),
     data_set.unsure: lambda: (data_set.unsure(count, false) for count, false in product(COUNTS, (0, 1, 7))),
     data_set.counted_right: lambda: (
         data_set.counted_right(count, count, planted, (learned, learned))

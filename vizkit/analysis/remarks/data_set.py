@@ -124,6 +124,14 @@ def planted(labels: tuple[int, int, int], copies: tuple[int, int, int]) -> str:
     return f"Planted here: {wrong}; {said(copies, 'near copy', 'near copies')}."
 
 
+def drawn(doubts: int) -> str:
+    """Of drawn insects, whose labels come of what is drawn: how many labels are doubted without cause; "" of none."""
+    if not doubts:
+        return ""
+    err = "1 label is doubted" if doubts == 1 else f"{doubts:,} labels are doubted"
+    return f"These insects are drawn, so every label is right; {err} because the model errs."
+
+
 def unsure(alarms: int, false: int) -> str:
     """Beside what mends all labels at once: of so many `alarms` how many were `false`, where that is known."""
     if not false:

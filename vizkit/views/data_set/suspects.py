@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from vizkit.analysis.remarks.data_set import mended, suspected, unsure
-from vizkit.analysis.remarks.data_set import planted as of_truth
+from vizkit.analysis.remarks import data_set as remarks
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
@@ -44,7 +43,7 @@ class Mend:
     @property
     def said(self) -> str:
         left_out = sum(label is None for _, label in self.decided)
-        return mended(len(self.decided) - left_out, left_out)
+        return remarks.mended(len(self.decided) - left_out, left_out)
 
 
 def pages(of: Sequence[Subject], view: "Suspects") -> int:
@@ -95,18 +94,21 @@ class Suspects(OfData):
         own = self.of_kind(every)
         at = AT_ONCE * (min(self.page, max(1, -(-len(own) // AT_ONCE))) - 1)
         counts = {NAMES[kind]: sum(one.kind == kind for one in every) for kind in KINDS}
-        yield Said(suspected(len(found), len({one.row for one in every}), counts))
+        yield Said(remarks.suspected(len(found), len({one.row for one in every}), counts))
         wrong = {row for row, fault in enumerate(found.faults) if fault.label is not None}
         copies = {row for row, fault in enumerate(found.faults) if fault.copy}
         labels = judged(wrong, "label", every)
         if wrong or copies:
-            yield Line(of_truth(labels, judged(copies, "copy", every)))
+            yield Line(remarks.planted(labels, judged(copies, "copy", every)))
+        known = self.data.partition(":")[0] == "insects"  # drawn, each by its label
+        if known and (said := remarks.drawn(labels[2])):
+            yield Line(said)
         if len(own) > AT_ONCE:
             which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
             yield Line(f"{which}, by kind, the worst of each first; the others: Page of images.")
         if own:
-            warning = unsure(sum(one.kind == "label" for one in every), labels[2] if wrong else 0)
-            yield from self.shown(of, found, own[at : at + AT_ONCE], warning)
+            warning = remarks.unsure(sum(one.kind == "label" for one in every), labels[2] if wrong else 0)
+            yield from self.shown(of, found, own[at : at + AT_ONCE], "" if known else warning)
         elif every:
             yield Line(f"No image is suspect for this: {NAMES[self.kind]}.")
         if self.data in (PLANTED, FOLDER) and (decided := self.mended(found)):
@@ -117,6 +119,8 @@ class Suspects(OfData):
         yield Numbers(lambda: {"row": [one.row for one in own], "score": np.array([one.score for one in own])})
 
     def shown(self, of: Subject, found: Recorded, some: Sequence[Suspect], warning: str) -> Blocks:
+        """`warning`: beside what mends all labels at once; without it that is not offered."""
+
         def small(row: int) -> str:
             try:
                 return of.kept(OfModel(("small", found.digest, row)), lambda: data_url(found.picture(row), SIDE_PX))

@@ -36,8 +36,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const now = all(), left = open().length
     const whole = make('button', { type: 'button', className: 'whole', disabled: !left, onclick: mendAll,
       textContent: left ? `Mend all ${left} labels here as suggested` : 'No suggested label here is left to decide' })
-    const anyProposed = !data.alone && data.rows.some(row => row.proposal)
-    const warning = make('small', { className: 'warning', textContent: data.warning || '' })
+    const anyProposed = data.warning && !data.alone && data.rows.some(row => row.proposal)
+    const warning = make('small', { className: 'warning', textContent: data.warning })
     root.replaceChildren(...(anyProposed ? [whole, ...(left ? [warning] : [])] : []), ...data.rows.map(row => {
       const key = keyOf(row), done = now.get(key)
       const choices = [['keep', 'Keep'], ...(row.proposal ? [[String(row.label_number), `Mend: ${row.proposal}`]] : []), ['drop', 'Leave out']]
