@@ -239,10 +239,10 @@ def test_a_place_in_several_pieces_is_not_called_by_its_middle():
 def test_no_shortcut_is_said_of_this_model_and_not_where_few_images_cannot_tell():
     given = ("nymph", 16, 16, "in the middle", 9.0)
     said = shortcut(*given, (0.88, 0.88, 0.88), "")
-    assert said.startswith("No shortcut found for this model. In all 16 images of “nymph”")
+    assert said.startswith("This place is found to be no shortcut. In all 16 images of “nymph”")
     assert said.endswith("the answers do not depend on it alone.")
     said = shortcut(*given, (0.88, 0.69, 0.88), "")
-    assert said.startswith("No shortcut is shown for this model.")
+    assert said.startswith("This place is not shown to be a shortcut.")
     assert said.endswith("with another place hidden 88 %: 16 images cannot tell that from chance.")
 
 

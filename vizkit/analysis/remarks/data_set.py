@@ -221,5 +221,5 @@ def shortcut(
         return f"{found} {tried}: what lies there counts, as an object does that often lies there."
     if accuracies[1] < min(accuracies[0], accuracies[2]):
         few = counted(members, "image")
-        return f"No shortcut is shown for this model. {found} {tried}: {few} cannot tell that from chance."
-    return f"No shortcut found for this model. {found} {tried}: the answers do not depend on it alone."
+        return f"This place is not shown to be a shortcut. {found} {tried}: {few} cannot tell that from chance."
+    return f"This place is found to be no shortcut. {found} {tried}: the answers do not depend on it alone."

@@ -13,7 +13,7 @@ from vizkit.evaluation.data_set.record import Recorded
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Heading, Line, Numbers, Said, side_by_side
 from vizkit.views.controls import number
-from vizkit.views.data_set.recorded import OfData, answer_of, described, grid, read_so
+from vizkit.views.data_set.recorded import PLANTED, OfData, answer_of, described, grid, read_so
 from vizkit.views.distillation.labelled import FOLDER
 from vizkit.views.subject import Subject
 from vizkit.views.view import How
@@ -89,6 +89,7 @@ class Taught(OfData):
         train = int((found.splits == "train").sum())
         yield from read_so(found, [row, *against, *speaks])
         every = f"{train or len(found) - 1:,} {'training images' if train else 'other images of the set'}"
-        yield Line(f"All {every} were compared; the first of them are shown.")
+        unsure = f" If {found.model} did not learn from them, read “taught” as “would teach”."
+        yield Line(f"All {every} were compared.{'' if self.data == PLANTED else unsure}")
         yield from self.notes(found)
         yield Numbers(lambda: {"error": [row], "row": result.rows, "influence": result.influence})

@@ -100,7 +100,11 @@ def compared(rows: Mapping[str, tuple[Interval, Interval]], title: str) -> Chart
     for kind, values in shares.items():
         more, less = (values[:, 2] - values[:, 0]).tolist(), (values[:, 0] - values[:, 1]).tolist()
         figure.update_traces(
-            error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False}, selector={"name": kind}
+            error_x={"type": "data", "array": more, "arrayminus": less, "symmetric": False},
+            text=[in_percent(share / 100, 1) for share in values[:, 0]],  # near 100 % all bars look alike
+            textposition="inside",
+            insidetextanchor="start",
+            selector={"name": kind},
         )
     figure.update_xaxes(range=[0, 101])
     said = ", ".join(
