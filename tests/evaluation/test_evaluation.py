@@ -110,7 +110,8 @@ def test_answers_equal_those_of_a_trace(digits):
 def test_a_broken_picture_is_a_word():
     source = of_set(painted(4, broken=[2]))
     read = Prepared(source, SIGHT)[0, [*source.items(0)]]
-    assert (read.keys[2], read.errors) == ("picture 2", ["", "", "The picture is damaged.", ""])
+    assert read.pictures["key"][2].as_py() == "picture 2"
+    assert read.pictures["error"].to_pylist() == [None, None, "The picture is damaged.", None]
     assert [bool(seen.any()) for seen in read.seen] == [True, True, False, True]
 
 

@@ -74,8 +74,8 @@ def read(given):
     for part in range(len(given.counts)):
         every = prepared[part, [*given.items(part)]]
         found += [
-            (label, error, seen.numpy().tobytes())
-            for label, error, seen in zip(every.labels, every.errors, every.seen, strict=True)
+            (row["label"], row["error"], seen.numpy().tobytes())
+            for row, seen in zip(every.pictures.to_pylist(), every.seen, strict=True)
         ]
     return found
 

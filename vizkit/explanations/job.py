@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from itertools import compress, groupby, islice
+from itertools import groupby, islice
 from timeit import timeit
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -46,7 +46,7 @@ class Pass(Protocol):
     fields: list[pyarrow.Field]
 
     def of(self, seen: Seen) -> Columns:
-        """A value of each field for each picture."""
+        """A value of each field for each picture; of a field that is left out there is none."""
         ...
 
 
@@ -159,7 +159,7 @@ class PassWork:
                 if reading.gone:
                     raise DatasetError(reading.gone)
                 yield pyarrow.record_batch(computing.row_of(reading, speed), schema)
-                speed.add(len(reading.keys), reading.seconds)
+                speed.add(len(reading.pictures), reading.seconds)
 
         pictures = Prepared(self.source, self.loaded.preprocessing)
         read = loader(pictures, self._batches(numbers), self.workers, self.loaded.device.type == "cuda")
@@ -186,28 +186,19 @@ class _Computing:
         self.batches = 0
 
     def row_of(self, reading: Reading, speed: Speed) -> list[pyarrow.Array]:
-        good = [not error for error in reading.errors]
-        stored_input = reading.seen[torch.tensor(good, dtype=torch.bool)]
-        pixels = pixels_on(self.loaded.device, stored_input, self.loaded.preprocessing)
-        seen = Seen(pixels, [*compress(reading.labels, good)], [*compress(reading.keys, good)])
+        good = reading.pictures["error"].is_null()
+        able, readable = reading.pictures.filter(good), np.array(good, bool)
+        pixels = pixels_on(self.loaded.device, reading.seen[torch.tensor(readable)], self.loaded.preprocessing)
+        seen = Seen(pixels, able["label"].to_pylist(), able["key"].to_pylist())
         self.batches += 1
         bare = self.bare
         if bare and self.batches == 2 and len(pixels):
             speed.forward_per_s = len(pixels) / max(1e-9, timeit(lambda: bare(pixels).cpu(), number=1))
         columns = self._of(seen) if len(pixels) else {}
-        places = np.cumsum(good) - 1
-        taken = pyarrow.array(places, pyarrow.int64(), mask=~np.array(good, bool))
-        empty = {each.name: pyarrow.nulls(0, each.type) for each in self.made_by.fields}
-        own = [(empty | columns)[each.name].take(taken) for each in self.made_by.fields]
-        picture = (
-            reading.keys,
-            reading.sha256,
-            reading.labels,
-            [size and size[1] for size in reading.sizes_hw],
-            [size and size[0] for size in reading.sizes_hw],
-            [error or None for error in reading.errors],
-        )
-        return [*(pyarrow.array(each, one.type) for each, one in zip(picture, PICTURE, strict=True)), *own]
+        taken = pyarrow.array(np.cumsum(readable) - 1, pyarrow.int64(), mask=~readable)
+        fields = self.made_by.fields
+        own = [columns.get(each.name, pyarrow.nulls(len(able), each.type)).take(taken) for each in fields]
+        return [*reading.pictures.columns, *own]
 
     def _of(self, seen: Seen) -> Columns:
         size, pieces, at = self.most or len(seen.keys), [], 0

@@ -55,8 +55,7 @@ class Answers:
     def answered(self, logits: Tensor, labels: Sequence[str | None]) -> Columns:
         truth = pyarrow.array([self.truth(label) for label in labels], pyarrow.int32())
         if not self.loaded.classifies:
-            nothing = [pyarrow.nulls(len(labels), each.type) for each in ANSWERED[1:]]
-            return dict(zip(("truth", "answer", "probability"), (truth, *nothing), strict=True))
+            return {"truth": truth}
         top = self.loaded.head.values(logits).max(-1)
         return {
             "truth": truth,
@@ -78,11 +77,7 @@ def lists(rows: Tensor) -> pyarrow.Array:
     return pyarrow.array([*rows.float().cpu().numpy()], NUMBERS)
 
 
-ANSWERED = [
-    pyarrow.field("truth", pyarrow.int32()),
-    pyarrow.field("answer", pyarrow.int32()),
-    pyarrow.field("probability", pyarrow.float32()),
-]
+ANSWERED = pyarrow.schema({"truth": pyarrow.int32(), "answer": pyarrow.int32(), "probability": pyarrow.float32()})
 
 
 class Maps(Answers):
@@ -112,15 +107,14 @@ class Maps(Answers):
         self.shapes = {method: tuple(one.heat.shape) for method, one in like.items()}
         self.signed = {method: one.signed for method, one in like.items()}
         self.cells = next(iter(like.values())).cells
-        special = pyarrow.struct([(name, pyarrow.float32()) for name in self.explainer.special])
         trace = self.explainer.many.like
         self.vectors = PatchVectors(loaded, trace, self._noise().to(loaded.dtype)) if features and trace else None
+        own = {"explained": pyarrow.int32(), "proof_error": pyarrow.float32(), "no_map": pyarrow.string()}
+        if self.explainer.special:
+            own["rollout_special"] = pyarrow.struct([(name, pyarrow.float32()) for name in self.explainer.special])
         self.fields = [
             *ANSWERED,
-            pyarrow.field("explained", pyarrow.int32()),
-            pyarrow.field("proof_error", pyarrow.float32()),
-            pyarrow.field("no_map", pyarrow.string()),
-            *([pyarrow.field("rollout_special", special)] if self.explainer.special else []),
+            *pyarrow.schema(own),
             *(field for method, shape in self.shapes.items() for field in map_fields(method, shape, kind)),
             *([self.vectors.field] if self.vectors else []),
         ]
@@ -144,10 +138,6 @@ class Maps(Answers):
     def columns(self, found: Explained, labels: Sequence[str | None]) -> Columns:
         said = [self._said(found, row, self.truth(label)) for row, label in enumerate(labels)]
         none = np.array([FAILED in words or NO_LABEL in words for words in said])
-        maps = {}
-        for method, heats in found.heats.items():
-            maps[method] = heats.float().numpy().astype(np.float32)
-            maps[method][none | np.array([why is not None for why in found.reasons[method]])] = np.nan
         explained = [None if NO_LABEL in words else goal for words, goal in zip(said, found.targets, strict=True)]
         errors = found.proof_error.numpy()
         own: Columns = {
@@ -158,8 +148,11 @@ class Maps(Answers):
         if found.special:
             masses = [pyarrow.array(mass.float().numpy()) for mass in found.special.values()]
             own["rollout_special"] = pyarrow.StructArray.from_arrays(masses, [*found.special])
-        every = [encoded(method, each, self.kind) for method, each in maps.items()]
-        return self.answered(found.logits, labels) | own | {k: v for each in every for k, v in each.items()}
+        for method, heats in found.heats.items():
+            maps = np.array(heats.float())
+            maps[none | np.array([why is not None for why in found.reasons[method]])] = np.nan
+            own |= encoded(method, maps, self.kind)
+        return self.answered(found.logits, labels) | own
 
     def _said(self, found: Explained, row: int, truth: int | None) -> list[str]:
         """Why a picture lacks maps."""

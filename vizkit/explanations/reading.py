@@ -3,9 +3,10 @@
 import os
 import time
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow
 import torch
 from jaxtyping import Float, Shaped
 from torch import Tensor
@@ -13,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.source import Item, Source, rgb_of, sha256_of
+from vizkit.explanations.table import PICTURE
 from vizkit.image import RGB, ImageError, Preprocessing, prepare, unprepare
 
 MOST_WORKERS = 8  # beside a GPU
@@ -21,15 +23,11 @@ Asked = tuple[int, list[Item]]  # of a part
 
 
 class Reading(NamedTuple):
-    """`seen`: as `stored_input` gives them; zeros where `errors` says why a picture could not be read. `sha256`: of a
-    file's bytes, of a drawn picture's pixels. `seconds`: what it took. `gone`: why the source is no more readable."""
+    """`pictures`: a row of PICTURE each. `seen`: as `stored_input` gives them; zeros where `error` says why a picture
+    could not be read. `seconds`: what it took. `gone`: why the source is no more readable."""
 
     part: int
-    keys: list[str]
-    labels: list[str | None]
-    sha256: list[bytes | None]
-    sizes_hw: list[tuple[int, int] | None]
-    errors: list[str]
+    pictures: pyarrow.RecordBatch
     seen: Shaped[Tensor, "image channel height width"]
     seconds: float
     gone: str
@@ -45,23 +43,22 @@ class Prepared(Dataset):
         began, (part, items) = time.perf_counter(), asked
         kind = torch.uint8 if self.needs.translated else torch.float32
         seen = torch.zeros(len(items), self.needs.channels, *self.needs.size_hw, dtype=kind)
-        sha256: list[bytes | None] = [None] * len(items)
-        sizes: list[tuple[int, int] | None] = [None] * len(items)
-        errors, gone = [""] * len(items), ""
-        for row, item in enumerate(items):
+        rows: list[dict[str, Any]] = [{"key": item.key, "label": item.label} for item in items]
+        gone = ""
+        for at, (row, item) in enumerate(zip(rows, items, strict=True)):
             try:
                 content = self.source.read(item.where)
-                sha256[row] = sha256_of(content)
+                row["sha256"] = sha256_of(content)
                 rgb = rgb_of(content)
-                sizes[row] = rgb.shape[0], rgb.shape[1]
-                seen[row] = torch.from_numpy(stored_input(rgb, self.needs))
+                row["height_px"], row["width_px"], _ = rgb.shape
+                seen[at] = torch.from_numpy(stored_input(rgb, self.needs))
             except ImageError as error:
-                errors[row] = str(error)
+                row["error"] = str(error)
             except DatasetError as error:  # not raised: torch would hide it behind the traceback of its process
                 gone = str(error)
                 break
-        keys, labels = [item.key for item in items], [item.label for item in items]
-        return Reading(part, keys, labels, sha256, sizes, errors, seen, time.perf_counter() - began, gone)
+        pictures = pyarrow.RecordBatch.from_pylist(rows, PICTURE)
+        return Reading(part, pictures, seen, time.perf_counter() - began, gone)
 
 
 def stored_input(rgb: RGB, needs: Preprocessing) -> Shaped[np.ndarray, "channel rows columns"]:

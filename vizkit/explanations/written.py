@@ -13,7 +13,16 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.datasets.image_set import DatasetError
 from vizkit.explanations.place import RunError
 from vizkit.explanations.source import Item, Source, open_source, rgb_of, sha256_of
-from vizkit.explanations.table import PATCH_FEATURES, PICTURE, Explanations, alike, map_fields, opened, refuse_large
+from vizkit.explanations.table import (
+    PATCH_FEATURES,
+    PICTURE,
+    Explanations,
+    Kind,
+    alike,
+    map_fields,
+    opened,
+    refuse_large,
+)
 from vizkit.from_json import read, read_fields
 from vizkit.image import RGB, ImageError, Preprocessing, seen, side_of
 
@@ -31,20 +40,20 @@ def checked(folder: str | Path) -> Explanations:
         for name in ("source", "model"):
             read(str, told[name])
         needs_of(results)
-        columns = [*PICTURE, *(pyarrow.field(name, pyarrow.int32()) for name in CLASSES)]
-        columns += [pyarrow.field("no_map", pyarrow.string()), pyarrow.field("probability", pyarrow.float32())]
+        plain = dict.fromkeys(CLASSES, pyarrow.int32()) | {"no_map": pyarrow.string(), "probability": pyarrow.float32()}
+        columns, maps = [*PICTURE, *pyarrow.schema(plain)], list[pyarrow.Field]()
         for method, about in told["maps"].items():
-            shape = read(tuple[int, int], about["shape"])
-            values, *ends = map_fields(method, shape, "uint8")
-            there, columns = schema.field(values.name), columns + ends
             read(bool, about["signed"])
-            if min(shape) < 1 or there.metadata != values.metadata or there.type.list_size != values.type.list_size:
-                raise TypeError
-            if there.type.value_type not in (pyarrow.uint8(), pyarrow.float16()):
+            shape = read(tuple[int, int], about["shape"])
+            values, *ends = map_fields(method, shape, read(Kind, told["kind"]))
+            maps.append(values)
+            columns += ends
+            if min(shape) < 1 or schema.field(values.name).metadata != values.metadata:
                 raise TypeError
         known = [*told["maps"]] == [each for each in results.methods if each in METHODS]
         labels = isinstance(told["labels"], list) and all(isinstance(label, str) for label in told["labels"])
-        if not (told["maps"] and known and labels and all(schema.field(each.name).equals(each) for each in columns)):
+        typed = all(schema.field(each.name).equals(each) for each in columns + maps)
+        if not (told["maps"] and known and labels and typed):
             raise TypeError
         rows = results.dataset.to_table([each.name for each in columns])
         classes = [number for name in CLASSES for number in rows[name].drop_null().unique().to_pylist()]
