@@ -149,7 +149,7 @@ class Maps(Answers):
             masses = [pyarrow.array(mass.float().numpy()) for mass in found.special.values()]
             own["rollout_special"] = pyarrow.StructArray.from_arrays(masses, [*found.special])
         for method, heats in found.heats.items():
-            maps = np.array(heats.float())
+            maps = np.array(heats.float().numpy())
             maps[none | np.array([why is not None for why in found.reasons[method]])] = np.nan
             own |= encoded(method, maps, self.kind)
         return self.answered(found.logits, labels) | own
