@@ -94,11 +94,7 @@ def answers(run: RunFolder, step: int, of: Watched) -> Answers:
 
 def by_content(run: RunFolder, step: int, of: Watched, kind: Callable[..., R], make: Callable[[], R]) -> R:
     """What `make` gives of a checkpoint, a record of this `kind`: kept in the cache by the content of its file."""
-    file = file_of(run.path, step)
-    facts = file.stat()
-    content = digest_of(
-        __version__, _digest(file, facts.st_mtime_ns, facts.st_size), (run.path / "config.json").read_bytes()
-    )
+    content = digest_of(__version__, digest_of_step(run, step), (run.path / "config.json").read_bytes())
     folder = "learned" if kind is Answers else getattr(kind, "__name__", "").lower()
     return kept(folder, digest_of(content, of.images.digest, of.method), kind, make)
 
@@ -119,6 +115,13 @@ def balanced(run: RunFolder, loaded: Loaded, count: int) -> ImageSet:
     recipe = run.recipe
     whole = open_set(recipe.data, "test", size_px=max(loaded.preprocessing.size_hw), seed=recipe.data_seed)
     return whole.take(balanced_rows(whole.targets, count))
+
+
+def digest_of_step(run: RunFolder, step: int) -> str:
+    """SHA-256 of the file of a checkpoint."""
+    file = file_of(run.path, step)
+    facts = file.stat()
+    return _digest(file, facts.st_mtime_ns, facts.st_size)
 
 
 @lru_cache(maxsize=1024)

@@ -163,13 +163,9 @@ def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Inter
 def ratio_interval(sums: Float[np.ndarray, "example 2"], seed: int = 0) -> Interval:
     """The sum of the first column ÷ that of the second, a row an example, with its percentile bootstrap interval."""
     drawn = np.random.default_rng(seed).integers(len(sums), size=(DRAWS, len(sums)))
-    value, some = (_ratio(each) for each in (sums.sum(0), sums[drawn].sum(1)))
+    value, some = (each[..., 0] / np.maximum(each[..., 1], 1e-12) for each in (sums.sum(0), sums[drawn].sum(1)))
     low, high = np.percentile(some, [2.5, 97.5])
     return Interval(float(value), float(low), float(high))
-
-
-def _ratio(sums: Float[np.ndarray, "*draw 2"]) -> Any:
-    return sums[..., 0] / np.maximum(sums[..., 1], 1e-12)
 
 
 def reliability(judged: Judged) -> tuple[Bin, ...]:

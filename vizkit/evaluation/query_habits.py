@@ -1,6 +1,6 @@
 """What each object query tends to answer: all boxes that it said over many pictures (Carion et al. 2020, figure 7)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float, Int
 
 from vizkit.datasets.scenes.annotated import BoxSet
-from vizkit.image import prepare
+from vizkit.evaluation.scenes.judging import batches
 from vizkit.models.detection.opening import Detector
 
 BATCH = 10
@@ -47,13 +47,12 @@ class Habits:
 
     def to_json(self) -> dict[str, Any]:
         columns = (self.queries, self.labels, self.scores.round(DIGITS), *self.boxes_cxcywh.T.round(DIGITS))
-        rows = [list(row) for row in zip(*(each.tolist() for each in columns), strict=True)]
         return {
             "pictures": self.pictures,
             "threshold": self.threshold,
             "all_queries": self.all_queries,
             "columns": COLUMNS,
-            "said": rows,
+            "said": [*zip(*(each.tolist() for each in columns), strict=True)],
         }
 
 
@@ -61,17 +60,16 @@ def habits(
     detector: Detector, pictures: BoxSet, threshold: float, tell: Callable[[int], None] = lambda done: None
 ) -> Habits:
     """Run over all pictures; `tell` hears how many are done."""
-    rows: list[list[float]] = []
-    for start in range(0, len(pictures), BATCH):
-        own = [pictures[index].picture for index in range(start, min(start + BATCH, len(pictures)))]
-        pixels = np.stack([prepare(rgb, detector.preprocessing)[0] for rgb in own])
+    rows, done = list[list[float]](), 0
+    for some, pixels in batches(detector, pictures, most=BATCH):
         with torch.inference_mode():
-            answers = detector.model(torch.from_numpy(pixels).to(detector.model.queries.weight.device))
+            answers = detector.model(pixels.to(detector.model.queries.weight.device))
         scores, labels = answers.logits.float().softmax(-1)[..., :-1].max(-1)
         sure = scores >= threshold
         columns = sure.nonzero()[:, 1], labels[sure], scores[sure], *answers.boxes_cxcywh[sure].T
         rows += torch.stack([column.cpu().double() for column in columns], 1).tolist()
-        tell(start + len(own))
+        done += len(some)
+        tell(done)
     return _of(rows, len(pictures), threshold, detector.queries)
 
 
@@ -80,8 +78,7 @@ def habits_from(data: dict[str, Any]) -> Habits:
     return _of(data["said"], data["pictures"], data["threshold"], data["all_queries"])
 
 
-def _of(rows: Sequence[Sequence[float | int]], pictures: int, threshold: float, all_queries: int) -> Habits:
-    table = np.array(rows, float).reshape(-1, len(COLUMNS))
-    return Habits(
-        pictures, threshold, all_queries, table[:, 0].astype(int), table[:, 1].astype(int), table[:, 2], table[:, 3:]
-    )
+def _of(rows: list[list[float]], pictures: int, threshold: float, all_queries: int) -> Habits:
+    queries, labels, scores, *boxes = np.array(rows, float).reshape(-1, len(COLUMNS)).T
+    said = queries.astype(int), labels.astype(int), scores, np.stack(boxes, 1)
+    return Habits(pictures, threshold, all_queries, *said)

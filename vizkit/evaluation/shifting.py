@@ -28,19 +28,18 @@ def when_moved(
     Raises DatasetError for a damaged picture and ValueError for pictures whose classes the model does not have.
     """
     few = few_pictures(loaded, data, images, split, seed)
-    pictures = few.images
-    unknown = [label for label in pictures.labels if label not in loaded.labels]
+    unknown = [label for label in few.images.labels if label not in loaded.labels]
     if unknown:
         raise ValueError(f"{name} does not know {unknown[0]!r}, a class of {data}; choose a model trained on it.")
     if most_px >= loaded.preprocessing.size_hw[1]:
         raise ValueError(f"{name} sees {loaded.preprocessing.size_hw[1]} pixels; move by fewer than that.")
     distances_px = range(-most_px, most_px + 1)
+    classes = np.array([loaded.labels.index(label) for label in few.images.labels])[few.images.targets]
     right, same, cosine = [], [], []
     for rows in few.batches(BATCH):
         answers = answers_when_moved(loaded, few.pixels(rows).to(loaded.device), distances_px)
         first = answers.logits.argmax(-1).cpu().numpy()
-        labels = [loaded.labels.index(pictures.labels[pictures.targets[row]]) for row in rows]
-        right.append(first == np.array(labels))
+        right.append(first == classes[rows])
         same.append(first == first[most_px])
         cosine.append(answers.cosine.cpu().double().numpy())
         tell(rows.stop)

@@ -10,8 +10,9 @@ from torch import nn
 from tests.evaluation.data_set.toys import blobs, recorded
 from vizkit.analysis.data_set import influence
 from vizkit.evaluation.data_set import embedding, probe, taught
-from vizkit.evaluation.data_set.embedding import purity, unit
+from vizkit.evaluation.data_set.embedding import purity
 from vizkit.evaluation.data_set.probing import out_of_sample
+from vizkit.evaluation.data_set.record import directions
 from vizkit.traces import NotApplicable
 
 
@@ -21,7 +22,7 @@ def test_the_vote_is_that_of_the_published_code():
     features, target = blobs(90)
     told = out_of_sample(features, target)
     for learned, asked in StratifiedKFold(5, shuffle=True, random_state=0).split(features, target):
-        similar, near = torch.tensor(unit(features[asked]) @ unit(features[learned]).T).topk(20, 1)
+        similar, near = torch.tensor(directions(features[asked]) @ directions(features[learned]).T).topk(20, 1)
         hot = nn.functional.one_hot(torch.tensor(target[learned])[near], 3)
         theirs = (hot * (similar / 0.07).exp()[:, :, None]).sum(1)
         assert_allclose(told.knn[asked], (theirs / theirs.sum(1, keepdim=True)).numpy(), rtol=1e-4, atol=1e-7)

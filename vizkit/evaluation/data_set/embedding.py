@@ -69,14 +69,10 @@ def space(found: Recorded, of: Space) -> tuple[Int[np.ndarray, " placed"], Float
     """Which pictures can be placed, and by what: features of length 1, as directions are what classifiers compare, or
     maps of sum 1."""
     if of == "features":
-        return np.arange(len(found)), unit(found.features)
+        return np.arange(len(found)), directions(found.features)
     flat = np.maximum(found.maps.reshape(len(found), -1), 0)
     rows = np.flatnonzero(np.isfinite(flat).all(1) & (flat.sum(1) > 0))
     return rows, flat[rows] / flat[rows].sum(1, keepdims=True)
-
-
-def unit(features: Float[np.ndarray, "picture feature"]) -> Float32[np.ndarray, "picture feature"]:
-    return directions(features).astype(np.float32)
 
 
 def nearest(points: Float[np.ndarray, "picture dimension"], k: int) -> Int[np.ndarray, "picture k"]:

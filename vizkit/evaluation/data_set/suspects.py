@@ -14,9 +14,9 @@ import torch
 from jaxtyping import Float, Float32, Int
 
 from vizkit.analysis.data_set import picture
-from vizkit.evaluation.data_set.embedding import nearest, unit
+from vizkit.evaluation.data_set.embedding import nearest
 from vizkit.evaluation.data_set.probing import OutOfSample, out_of_sample
-from vizkit.evaluation.data_set.record import MissingExtra, Recorded
+from vizkit.evaluation.data_set.record import MissingExtra, Recorded, directions
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.writing import csv_lines
@@ -115,7 +115,7 @@ def copies(
     """(first, second, correlation of their pixels, whether one is mirrored) of pairs that are alike."""
     if len(features) < 2:
         return []
-    near = nearest(unit(features), min(COMPARED, len(features) - 1))
+    near = nearest(directions(features), min(COMPARED, len(features) - 1))
     small = torch.tensor(thumbnails).permute(0, 3, 1, 2)
     own, turned_over = picture.hashes(small), picture.hashes(small.flip(3))
     pairs = {(min(a, b), max(a, b)) for a, row in enumerate(near.tolist()) for b in row}
@@ -157,7 +157,7 @@ def _standard(grey: np.ndarray) -> Float32[np.ndarray, "picture pixel"]:
 def _outliers(found: Recorded) -> Iterator[Suspect]:
     if len(found) < 4:
         return
-    points = unit(found.features)
+    points = directions(found.features)
     near = nearest(points, min(10, len(points) - 1))
     apart = np.linalg.norm(points[:, None] - points[near], axis=2).mean(1)
     _, high = fences(apart)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.datasets import photographs
@@ -32,6 +32,13 @@ class FewPictures:
     def batches(self, size: int, start: int = 0) -> Iterator[range]:
         """The numbers of the pictures from `start` on."""
         return (range(first, min(first + size, len(self))) for first in range(start, len(self), size))
+
+    def labelled(
+        self, size: int
+    ) -> Iterator[tuple[Float[Tensor, "image channel height width"], Int[Tensor, " image"]]]:
+        """So many at once: the model's input, on the CPU, and the classes in the set."""
+        targets = torch.tensor(self.images.targets)
+        return ((self.pixels(rows), targets[rows.start : rows.stop]) for rows in self.batches(size))
 
 
 def few_pictures(loaded: Loaded, data: str, images: int | None, split: str = "test", seed: int = 0) -> FewPictures:

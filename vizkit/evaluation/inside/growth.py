@@ -166,11 +166,8 @@ def _grams(few: FewPictures) -> Mapping[str, Float[Tensor, "image image"]]:
 
 def _importance(few: FewPictures) -> Float[np.ndarray, "layer head"]:
     def measured() -> Float[np.ndarray, "layer head"]:
-        places, targets = places_of(few.loaded), torch.tensor(few.images.targets)
-        every = [
-            head_estimates(few.loaded, few.pixels(rows), targets[rows.start : rows.stop], places)[1]
-            for rows in few.batches(BATCH)
-        ]
+        places = places_of(few.loaded)
+        every = [head_estimates(few.loaded, *batch, places)[1] for batch in few.labelled(BATCH)]
         return grid_of(names_of(places), torch.cat(every).mean(0).tolist())
 
     found = _or_none(measured)
@@ -184,13 +181,11 @@ def norms(few: FewPictures) -> tuple[dict[str, float], dict[str, float]]:
     loaded = few.loaded
     weights = {name: each.detach().float().requires_grad_() for name, each in loaded.model.named_parameters()}
     total = {name: torch.zeros_like(each) for name, each in weights.items()}
-    targets = torch.tensor(few.images.targets).to(loaded.device)
-    for rows in few.batches(BATCH):
+    for pixels, targets in few.labelled(BATCH):
         with torch.enable_grad():
-            pixels = few.pixels(rows).to(loaded.device)
-            out = torch.func.functional_call(loaded.model, weights, (pixels,))
-            logits = loaded.logits_of(out, len(rows))
-            loss = F.cross_entropy(logits, targets[rows.start : rows.stop], reduction="sum") / len(few)
+            out = torch.func.functional_call(loaded.model, weights, (pixels.to(loaded.device),))
+            logits = loaded.logits_of(out, len(pixels))
+            loss = F.cross_entropy(logits, targets.to(loaded.device), reduction="sum") / len(few)
             found = torch.autograd.grad(loss, [*weights.values()], allow_unused=True)
         for name, gradient in zip(total, found, strict=True):
             total[name] += 0 if gradient is None else gradient

@@ -1,6 +1,5 @@
 """The loss around a run's last checkpoint, on a plane of its weights."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,12 +11,12 @@ from torch import Tensor, nn
 
 from vizkit.datasets.image_set import digest_of
 from vizkit.evaluation.inside.few_pictures import FewPictures
-from vizkit.evaluation.learning import balanced, kept
+from vizkit.evaluation.learning import balanced, digest_of_step, kept
 from vizkit.models import Loaded, load
 from vizkit.settings import __version__
 from vizkit.traces import NotApplicable
 from vizkit.training.runs.folder import RunFolder
-from vizkit.work_folder import file_of, steps_in
+from vizkit.work_folder import steps_in
 
 IMAGES, BATCH = 100, 100
 CELLS = 10  # from end to end of an axis
@@ -108,7 +107,7 @@ def landscape(run: RunFolder, plane: str, progress: Progress) -> Landscape:
     ModelError with a sentence."""
     steps = steps_in(run.path)
     steps = steps if plane == PATH else steps[-1:]
-    files = [hashlib.sha256(file_of(run.path, step).read_bytes()).hexdigest() for step in steps]
+    files = [digest_of_step(run, step) for step in steps]
     content = __version__, files, (run.path / "config.json").read_bytes(), run.recipe.to_json(), plane, IMAGES, CELLS
     return kept("landscape", digest_of(*content), Landscape, lambda: _made(run, steps, plane, progress))
 
@@ -170,8 +169,7 @@ def mean_loss(loaded: Loaded, model: Callable[[Tensor], Tensor], pixels: Tensor,
 
 def _asked(run: RunFolder, loaded: Loaded) -> tuple[Tensor, Tensor]:
     """(pixels, targets)."""
-    few = FewPictures(balanced(run, loaded, IMAGES), loaded)
-    return few.pixels(range(len(few))), torch.tensor(few.images.targets)
+    return next(FewPictures(balanced(run, loaded, IMAGES), loaded).labelled(IMAGES))
 
 
 def _flat(weights: Weights) -> Float[np.ndarray, " weight"]:

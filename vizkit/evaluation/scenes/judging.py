@@ -124,10 +124,11 @@ def _boxes(rows: pyarrow.Table, of: str) -> Boxes:
 
 
 def batches(
-    detector: Detector, scenes: BoxSet, rows: range | None = None
+    detector: Detector, scenes: BoxSet, rows: range | None = None, most: int = BATCH
 ) -> Iterator[tuple[list[Annotated], Float[Tensor, "_picture 3 _height _width"]]]:
-    """Pictures with what is in them, and as the model wants them; one by one where each has a size of its own."""
-    step, rows = BATCH if detector.edges_px is None else 1, rows or range(len(scenes))
+    """Pictures with what is in them, and as the model wants them, so many at once, or one by one where each has a size
+    of its own."""
+    step, rows = most if detector.edges_px is None else 1, rows or range(len(scenes))
     for start in range(0, len(rows), step):
         pictures = [scenes[index] for index in rows[start : start + step]]
         prepared = [prepare(each.picture, detector.needs(_size_hw(each)))[0] for each in pictures]
