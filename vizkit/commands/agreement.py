@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
 from vizkit.commands.options import Device, Images, Seed, Split, writes
 from vizkit.commands.output import markdown, markdown_page, progress, write_output
 
@@ -23,12 +21,12 @@ def agreement(
     model: str,
     teacher: str | None = None,
     beside: list[str] | None = None,
-    data: Annotated[list[str] | None, Parameter(help="Insects, digits, a folder; repeatable.")] = None,
+    data: list[str] | None = None,
     split: Split = "test",
     images: Images = None,
     seed: Seed = 0,
     device: Device = None,
-    output: Annotated[Path | None, writes(help="TABLE.md, as Markdown.")] = None,
+    output: Annotated[Path | None, writes()] = None,
 ) -> None:
     """How often a distilled model's heads agree with label and teacher.
 
@@ -38,6 +36,8 @@ def agreement(
         model: A model with a class and a distillation token.
         teacher: The model it has learned from.
         beside: Another model, for comparison; repeatable.
+        data: Insects, digits, a folder; repeatable.
+        output: TABLE.md, as Markdown.
     """
     import vizkit
     from vizkit.datasets.opening import open_set

@@ -24,7 +24,7 @@ def datasets(
     size: int = 224,
     seed: Seed = 0,
     check: bool = False,
-    output: Annotated[Path | None, writes(".png", ".jpg", ".jpeg", ".webp", help="A sheet of images.")] = None,
+    output: Annotated[Path | None, writes(".png", ".jpg", ".jpeg", ".webp")] = None,
 ) -> None:
     """What is in a set of images, and a sheet of some of them.
 
@@ -37,6 +37,7 @@ def datasets(
         split: For the sheet.
         size: Side of drawn images in pixels.
         check: Open every image and name the broken ones.
+        output: A sheet of images.
     """
     if name is None:
         _list_built_in()

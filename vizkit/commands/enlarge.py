@@ -19,7 +19,7 @@ def enlarge(
     *,
     reference: str | None = None,
     model: str = "bundled:insects_ttsr",
-    output: Annotated[Path, writes(".png", help="The enlarged image.")],
+    output: Annotated[Path, writes(".png")],
     trace: Annotated[Path | None, Parameter(validator=lambda _, path: refuse_output(path, (".npz", ".png")))] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -31,6 +31,7 @@ def enlarge(
         image: An image file, of at most a million pixels.
         reference: An image with the texture that is missing, of any size and shape.
         model: Bundled:NAME or a run folder; bundled:insects_sr takes no reference.
+        output: The enlarged image.
         trace: OUT.npz or OUT.png: which place of the reference each place took, as a trace or as lines in a figure;
             for images of some 64 × 64 pixels.
     """

@@ -4,7 +4,7 @@ Ctrl-C or `kill` stops it after the present batch; the same command goes on from
 """
 
 import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -18,10 +18,10 @@ from vizkit.training.interrupting import terminable
 from vizkit.writing import write_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from vizkit.datasets.image_set import ImageSet
-    from vizkit.evaluation.outcome import Outcome
+    from vizkit.evaluation.outcome import Outcome, Progress
     from vizkit.models import Loaded
 
 
@@ -75,38 +75,30 @@ def _alone(job: "JobFolder | None") -> "Iterator[None]":
 
 
 def _run(data: str, request: Request, opening: Opening, job: Any) -> None:
-    tell = Teller(job, request.quiet or job is not None)
-    tell.prepare("Opening the images and the models.")
-    from vizkit.evaluation.outcome import evaluate_all
-    from vizkit.explanations.reading import workers_for
+    with _telling(request, job, "image") as tell:
+        from vizkit.evaluation.outcome import evaluate_all
+        from vizkit.explanations.reading import workers_for
 
-    _use(request.threads)
-    models = [opening.load(name, several=True) for name in dict.fromkeys(request.model)]
-    images, how = _pictures(data, request, models)
-    device = models[0].device.type
-    workers = workers_for(device, len(images)) if request.workers is None else request.workers
-    with closing(tell), stoppable() as stopping:
-        outcome = evaluate_all(
-            models,
-            images,
-            how,
-            workers=workers,
-            tell=tell.of(len(models)),
-            so_far=_keeper(job),
-            stopping=stopping,
-        )
+        _use(request.threads)
+        models = [opening.load(name, several=True) for name in dict.fromkeys(request.model)]
+        images, how = _pictures(data, request, models)
+        device = models[0].device.type
+        workers = workers_for(device, len(images)) if request.workers is None else request.workers
+        # For a page: the models that are done can be looked at while the others are at work.
+        keep = None if job is None else lambda outcome: write_record(job.first(len(outcome.models)), outcome)
+        with stoppable() as stopping:
+            outcome = evaluate_all(models, images, how, workers=workers, tell=tell, so_far=keep, stopping=stopping)
     finish(request, replace(outcome, command=asked()), job)
 
 
 def _run_boxes(data: str, request: Request, opening: Opening, job: Any) -> None:
-    tell = Teller(job, request.quiet or job is not None, "scene")
-    tell.prepare("Opening the scenes and the models.")
-    from vizkit.evaluation.scenes.judging import judge
+    with _telling(request, job, "scene") as tell:
+        from vizkit.evaluation.scenes.judging import judge
 
-    _use(request.threads)
-    detectors, scenes, how = opened(data, request, opening.device)
-    with closing(tell), stoppable() as stopping:
-        outcome = judge(detectors, scenes, how, tell.of(len(detectors)), stopping)
+        _use(request.threads)
+        detectors, scenes, how = opened(data, request, opening.device)
+        with stoppable() as stopping:
+            outcome = judge(detectors, scenes, how, tell, stopping)
     finish_boxes(request, replace(outcome, command=asked()), job)
 
 
@@ -133,43 +125,29 @@ def _pictures(data: str, request: Request, models: "list[Loaded]") -> "tuple[Ima
 
 
 # ---- what is said on the way -----------------------------------------------------------------------------------------
-class Teller:
+@contextmanager
+def _telling(request: Request, job: Any, what: str) -> "Iterator[Progress]":
     """A progress bar in the terminal, or the status of a page's folder."""
+    from tqdm import tqdm
 
-    def __init__(self, job: Any, quiet: bool, unit: str = "image") -> None:
-        self.job, self.reported_at, self.bar = job, 0.0, None
-        if not quiet:
-            from tqdm import tqdm
+    models, reported_at = len({*request.model}), 0.0
+    if job:
+        job.say(state="preparing", message=f"Opening the {what}s and the models.")
+    with tqdm(unit=what, disable=bool(request.quiet or job) or None, dynamic_ncols=True) as bar:
 
-            self.bar = tqdm(unit=unit, disable=None, dynamic_ncols=True)
-
-    def prepare(self, message: str) -> None:
-        if self.job:
-            self.job.say(state="preparing", message=message)
-
-    def of(self, models: int) -> "Callable[[int, str, int, int, float], None]":
         def tell(model: int, name: str, done: int, total: int, per_s: float) -> None:
-            if self.bar is not None:
-                self.bar.set_description_str(name)
-                self.bar.total, self.bar.n = total, done
-                self.bar.refresh()
+            nonlocal reported_at
+            bar.set_description_str(name)
+            bar.total, bar.n = total, done
+            bar.refresh()
             now = time.monotonic()
-            if self.job and (now > self.reported_at + SAY_EVERY_S or done == total):
-                self.reported_at = now
-                self.job.say(
+            if job and (now > reported_at + SAY_EVERY_S or done == total):
+                reported_at = now
+                job.say(
                     state="running", model=model, models=models, name=name, done=done, total=total, images_per_s=per_s
                 )
 
-        return tell
-
-    def close(self) -> None:
-        if self.bar is not None:
-            self.bar.close()
-
-
-def _keeper(job: "JobFolder | None") -> "Callable[[Outcome], None] | None":
-    """For a page: the models that are done can be looked at while the others are at work."""
-    return None if job is None else lambda outcome: write_record(job.first(len(outcome.models)), outcome)
+        yield tell
 
 
 # ---- what comes of it ------------------------------------------------------------------------------------------------

@@ -59,14 +59,14 @@ def application(name: str | Sequence[str], text: str, **more: Any) -> App:
     return App(name=name, help=text, **silent, **plain, **more)
 
 
-def writes(*endings: str, help: str = "") -> Parameter:
+def writes(*endings: str) -> Parameter:
     """-o, --output: one file or several with one of these endings, refused before the work where they cannot be."""
 
     def validate(_: object, value: Any) -> None:
         for output in [value] if isinstance(value, Path) else value or ():
             refuse_output(output, endings)
 
-    return Parameter(name=("--output", "-o"), validator=validate, help=help)
+    return Parameter(name=("--output", "-o"), validator=validate)
 
 
 def _texts(_: object, tokens: Sequence[Token]) -> list[str]:

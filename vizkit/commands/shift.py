@@ -32,7 +32,7 @@ def shift(
     seed: Seed = 0,
     most_px: PositiveInt = 16,
     device: Device = None,
-    output: Annotated[list[Path] | None, writes(".md", ".json", help="A table, or all numbers; repeatable.")] = None,
+    output: Annotated[list[Path] | None, writes(".md", ".json")] = None,
 ) -> None:
     """Answers and features of models when images move by some pixels.
 
@@ -40,6 +40,7 @@ def shift(
 
     Args:
         most_px: The farthest shift.
+        output: A table, or all numbers; repeatable.
     """
     import vizkit
     from vizkit.evaluation.shifting import when_moved

@@ -37,9 +37,7 @@ def trace(
     /,
     *,
     model: Model,
-    output: Annotated[
-        Path, writes(".npz", ".html", help="OUT.npz for the numbers, OUT.html for a page that shows them.")
-    ],
+    output: Annotated[Path, writes(".npz", ".html")],
     layers: Numbers = None,
     rows: Numbers = None,
     mean_heads: bool = False,
@@ -54,6 +52,7 @@ def trace(
 
     Args:
         image: An image file.
+        output: OUT.npz for the numbers, OUT.html for a page that shows them.
         layers: Only these layers, counted from 0, as in 0,4-6.
         rows: Only these query tokens, as in 0,17, for large images.
         mean_heads: Only the mean over the heads of a layer.

@@ -61,14 +61,14 @@ def recipe_of(name: str | None, given: dict[str, Any]) -> Recipe:
 
 def _train(
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), help="The new run folder.")] = None,
-    resume: Annotated[Path | None, Parameter(help="Go on with an interrupted run, recipe unchanged.")] = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    resume: Path | None = None,
     recipe: Annotated[str | None, Parameter(help=RECIPES)] = None,
-    changed_data: Annotated[bool, Parameter(help="Resume though the images have changed since.")] = False,
+    changed_data: bool = False,
     device: Processor = "",
     workers: Workers = 0,
     threads: Threads = 0,
-    tensorboard: Annotated[bool, Parameter(help="Write TensorBoard event files too.")] = False,
+    tensorboard: bool = False,
     quiet: Quiet = False,
     ends_with: Annotated[int, Parameter(name="--end-with", show=False)] = 0,
     **given: Any,
@@ -84,6 +84,12 @@ def _train(
     accelerate launch --multi_gpu --num_processes 2 -m vizkit train --recipe quick -o runs/two
 
     A named recipe sets every field; an option changes one.
+
+    Args:
+        output: The new run folder.
+        resume: Go on with an interrupted run, recipe unchanged.
+        changed_data: Resume though the images have changed since.
+        tensorboard: Write TensorBoard event files too.
     """
     if (output is None) == (resume is None):
         raise ValueError("Give the new run's folder after -o, or the folder of an interrupted run after --resume.")

@@ -19,7 +19,7 @@ def translate(
     *,
     model: str = "bundled:dates_transformer",
     beams: Annotated[int, Parameter(validator=Number(gte=1, lte=64))] = 1,
-    output: Annotated[Path | None, writes(".npz", help="All attention weights and the logits.")] = None,
+    output: Annotated[Path | None, writes(".npz")] = None,
 ) -> None:
     """Rewrite a text, word after word, and see what each word looks at.
 
@@ -29,6 +29,7 @@ def translate(
         text: A date in English words or digits; for copy and reverse letters; for models of transformers any text.
         model: Bundled:NAME, a run folder, or a folder of transformers with MarianMT, T5 or GPT-2.
         beams: Keep so many texts at every step, at most 64.
+        output: All attention weights and the logits.
     """
     from vizkit.datasets.sequences.opening import split_text
     from vizkit.models.sequences import beam, greedy, open_sequence, trace_pair

@@ -17,7 +17,7 @@ def detect(
     *images: str,
     model: str = "bundled:scenes_detr",
     threshold: float = 0.5,
-    output: Annotated[Path, writes(".json", help="Everything as numbers.")],
+    output: Annotated[Path, writes(".json")],
 ) -> None:
     """Find things in images: their classes, scores and boxes.
 
@@ -27,6 +27,7 @@ def detect(
         images: Image files.
         model: Bundled:NAME, a run folder or a folder of transformers with a DETR.
         threshold: The least score that counts, 0 to 1.
+        output: Everything as numbers.
     """
     if not images:
         raise ValueError("Give an image file, or several.")

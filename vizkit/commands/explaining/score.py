@@ -57,7 +57,7 @@ def score(
     threads: Threads = 0,
     cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
-    output: Annotated[Path | None, writes(".md", ".csv", ".json", help="A table to write.")] = None,
+    output: Annotated[Path | None, writes(".md", ".csv", ".json")] = None,
 ) -> None:
     """Which explanation to trust, measured on many images.
 
@@ -71,6 +71,7 @@ def score(
         measure: Repeatable; the truth, where it is known, and deletion.
         steps: Of the deletion and insertion curves.
         fill: What stands in for a patch.
+        output: A table to write.
     """
     import torch
 

@@ -22,7 +22,7 @@ def cka(
     seed: Seed = 0,
     batch: PositiveInt = 32,
     device: Device = None,
-    output: Annotated[Path | None, writes(".json", ".csv", ".npz", help="All pairs of layers.")] = None,
+    output: Annotated[Path | None, writes(".json", ".csv", ".npz")] = None,
 ) -> None:
     """How alike layers represent images, in one model or between several.
 
@@ -31,6 +31,7 @@ def cka(
     Args:
         models: Bundled:NAME, a timm name, a run folder.
         batch: Images compared together, 4 or more.
+        output: All pairs of layers.
     """
     import vizkit
     from vizkit.evaluation.inside.similarity import similarity

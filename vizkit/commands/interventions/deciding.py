@@ -15,7 +15,7 @@ def deciding(
     *models: str,
     images: PositiveInt = 200,
     device: Device = None,
-    output: Annotated[Path | None, writes(".json", help="All numbers.")] = None,
+    output: Annotated[Path | None, writes(".json")] = None,
 ) -> None:
     """Whether models look at the deciding parts of drawn insects.
 
@@ -24,6 +24,7 @@ def deciding(
     Args:
         models: Bundled:NAME, a run folder.
         images: Drawings.
+        output: All numbers.
     """
     import vizkit
     from vizkit.interventions.deciding import deciding_parts

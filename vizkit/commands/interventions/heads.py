@@ -32,7 +32,7 @@ def heads(
     prune: bool = False,
     device: Device = None,
     cluster: Cluster = HERE,
-    output: Annotated[Path | None, writes(".json", ".csv", help="All numbers.")] = None,
+    output: Annotated[Path | None, writes(".json", ".csv")] = None,
 ) -> None:
     """What each head does, and what the answers of a model lose without it.
 
@@ -44,6 +44,7 @@ def heads(
         model: Bundled:NAME, a timm name, a run folder.
         without: A head gives its mean, or nothing.
         prune: Accuracy with more and more heads taken away, too.
+        output: All numbers.
     """
     from vizkit.analysis.attention.head_atlas import as_json
     from vizkit.analysis.attention.head_atlas import table as columns_of
