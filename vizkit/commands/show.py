@@ -89,15 +89,8 @@ def _listed(kind: Any, tokens: Sequence[Any]) -> tuple[Any, ...]:
     return words
 
 
-Listed = Annotated[
-    tuple[int, ...],
-    Parameter(
-        converter=_listed,
-        n_tokens=1,
-        show_default=False,
-        help="1,4,8: of small maps these alone.",
-    ),
-]
+LISTED = Parameter(converter=_listed, n_tokens=1, show_default=False)
+Numbers = Annotated[tuple[int, ...], LISTED]
 FIGURE = ("layers", "heads", "methods", "only")
 
 
@@ -130,37 +123,35 @@ def _wanted(entry: Entry, methods: Sequence[str]) -> dict[str, Any]:
 
 def _showing(entry: Entry) -> Callable[..., None]:
     def run(
-        image: Annotated[str, Parameter(help="An image file, or sample:NAME for one of vizkit's own.")] = "",
+        image: str = "",
         /,
         *,
-        at: Annotated[
-            tuple[float, float] | None,
-            Parameter(converter=_point, n_tokens=1, help="X,Y: a point of it, as a click there: 0.5,0.5."),
-        ] = None,
+        at: Annotated[tuple[float, float] | None, Parameter(converter=_point, n_tokens=1)] = None,
         edit: Edits = None,
-        output: Annotated[
-            list[Path],
-            Parameter(
-                name=("--output", "-o"),
-                help="OUT.png, .svg, .html, .npz, or .zip with a slide for each step; repeatable.",
-            ),
-        ],
-        staged: Annotated[bool, Parameter(help="Its figure and its sentence alone.", negative=())] = False,
-        width_mm: Annotated[float | None, Parameter(help="Of a figure, 60 to 420, with text of 7 to 9 points.")] = None,
-        layers: Listed = (),
-        heads: Listed = (),
-        methods: Annotated[
-            tuple[str, ...],
-            Parameter(converter=_listed, n_tokens=1, show_default=False, help="A,B,C: these small maps alone."),
-        ] = (),
-        only: Annotated[
-            tuple[str, ...],
-            Parameter(help="Of small maps those that are called so on a figure; repeatable.", show_default=False),
-        ] = (),
+        output: Annotated[list[Path], Parameter(name=("--output", "-o"))],
+        staged: bool = False,
+        width_mm: float | None = None,
+        layers: Numbers = (),
+        heads: Numbers = (),
+        methods: Annotated[tuple[str, ...], LISTED] = (),
+        only: Annotated[tuple[str, ...], Parameter(show_default=False)] = (),
         model: Models | None = None,
         opening: BesideSettings = BESIDE,
         **typed: Any,
     ) -> None:
+        """A view of one image and some models.
+
+        Args:
+            image: An image file, or sample:NAME for one of vizkit's own.
+            at: X,Y: a point of it, as a click there: 0.5,0.5.
+            output: OUT.png, .svg, .html, .npz, or .zip with a slide for each step; repeatable.
+            staged: Its figure and its sentence alone.
+            width_mm: Of a figure, 60 to 420, with text of 7 to 9 points.
+            layers: 1,4,8: of small maps these alone.
+            heads: 1,4,8: of small maps these alone.
+            methods: A,B,C: these small maps alone.
+            only: Of small maps those that are called so on a figure; repeatable.
+        """
         from vizkit.hosts.layout import Layout
         from vizkit.hosts.library import opened, show
         from vizkit.hosts.showing import SUFFIXES
