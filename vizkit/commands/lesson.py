@@ -4,8 +4,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
-
+from vizkit.commands.options import OUTPUT
 from vizkit.commands.output import writing_to
 from vizkit.writing import read_bytes, write
 
@@ -46,7 +45,7 @@ def lesson(
     *,
     model: str = "",
     picture: str = "",
-    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("answers.csv"),
+    output: Annotated[Path, OUTPUT] = Path("answers.csv"),
 ) -> None:
     """Check lessons, begin a new one, list the words of answers, or put the answers of a class into one table.
 

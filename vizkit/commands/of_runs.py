@@ -10,7 +10,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from vizkit.commands.options import Processor, Quiet, Threads, Workers
+from vizkit.commands.options import OUTPUT, Processor, Quiet, Threads, Workers
 from vizkit.commands.output import markdown_page, refuse_output, write_output
 from vizkit.commands.train import Bar
 from vizkit.training.experiments.data_size import another
@@ -24,7 +24,7 @@ from vizkit.training.runs.folder import RunFolder, runs
 class Runs:
     """Where the runs of an experiment are, how they are trained, and where their table goes."""
 
-    output: Annotated[Path, Parameter(name=("--output", "-o"))]
+    output: Annotated[Path, OUTPUT]
     """The folder of the runs."""
     seed: list[int] | None = None
     """Of weights, order, augmentation (0); repeatable."""

@@ -26,6 +26,7 @@ NAMES = (
     "A timm name, bundled:NAME, hf-hub:OWNER/NAME, torchvision:NAME, a checkpoint file, a run folder (with @512 after "
     "step 512) or a folder of transformers"
 )
+OUTPUT = Parameter(name=("--output", "-o"))
 DEVICE = Parameter(help="Cpu, cuda, cuda:1, mps; the GPU if there is one.")
 
 Model = Annotated[str, Parameter(help=f"{NAMES}.")]
@@ -66,7 +67,7 @@ def writes(*endings: str) -> Parameter:
         for output in [value] if isinstance(value, Path) else value or ():
             refuse_output(output, endings)
 
-    return Parameter(name=("--output", "-o"), validator=validate)
+    return Parameter(name=OUTPUT.name, validator=validate)
 
 
 def _texts(_: object, tokens: Sequence[Token]) -> list[str]:
@@ -211,7 +212,7 @@ class Request:
     workers: int | None = None
     """Processes that read images beside the model."""
     threads: Threads = 0
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None
+    output: Annotated[Path | None, OUTPUT] = None
     """A .html page, or a .csv with a line a model; of boxes .json or .csv."""
     pictures: Path | None = None
     """TABLE.csv, a line an image, with every answer."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from vizkit.commands.options import OUTPUT
 from vizkit.commands.output import writing_to
 from vizkit.writing import read_bytes, write
 
@@ -24,7 +25,7 @@ def report(
     replay: Path,
     /,
     *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"))] = Path("report"),
+    output: Annotated[Path, OUTPUT] = Path("report"),
     image: list[str] | None = None,
     model: list[str] | None = None,
     go_on: Annotated[bool, Parameter(name="--changed")] = False,

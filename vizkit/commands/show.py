@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 
 from cyclopts import App, Group, Parameter
 
-from vizkit.commands.options import BESIDE, BesideSettings, BesideStep, Edits, Models, application, with_options
+from vizkit.commands.options import BESIDE, OUTPUT, BesideSettings, BesideStep, Edits, Models, application, with_options
 from vizkit.commands.output import refuse_output, writing_to
 from vizkit.views import FORMER, VIEWS, Entry, class_of
 
@@ -128,7 +128,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         *,
         at: Annotated[tuple[float, float] | None, Parameter(converter=_point, n_tokens=1)] = None,
         edit: Edits = None,
-        output: Annotated[list[Path], Parameter(name=("--output", "-o"))],
+        output: Annotated[list[Path], OUTPUT],
         staged: bool = False,
         width_mm: float | None = None,
         layers: Numbers = (),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from vizkit.commands.options import Processor, Quiet, Threads, Workers, with_options
+from vizkit.commands.options import OUTPUT, Processor, Quiet, Threads, Workers, with_options
 from vizkit.training.detection.left_out import left_out
 from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.following import follow
@@ -61,7 +61,7 @@ def recipe_of(name: str | None, given: dict[str, Any]) -> Recipe:
 
 def _train(
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
+    output: Annotated[Path | None, OUTPUT] = None,
     resume: Path | None = None,
     recipe: Annotated[str | None, Parameter(help=RECIPES)] = None,
     changed_data: bool = False,

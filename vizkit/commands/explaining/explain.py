@@ -7,13 +7,12 @@ Several methods become one sheet. In the .npz every map has its own name; `meta`
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
 from cyclopts.types import PositiveInt
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.explain_many import explain_many, is_many
 from vizkit.commands.explaining.maps import Layer, Methods, chosen, explained, said, write_numbers, write_picture
-from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Edits, Images, Model, Opening
+from vizkit.commands.options import AS_IT_IS, HERE, OUTPUT, Cluster, Edits, Images, Model, Opening
 from vizkit.commands.output import refuse_output, writing_to
 
 
@@ -22,7 +21,7 @@ def explain(
     /,
     *,
     model: Model,
-    output: Annotated[list[str], Parameter(name=("--output", "-o"))],
+    output: Annotated[list[str], OUTPUT],
     method: Methods = None,
     layer: Layer = "",
     target: str | None = None,

@@ -6,9 +6,7 @@ The same command goes on where it was stopped, and needs no second pass where it
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Images, Model, Opening
+from vizkit.commands.options import AS_IT_IS, HERE, OUTPUT, Cluster, Images, Model, Opening
 from vizkit.commands.output import progress, refuse_output, stoppable, write_output, writing_to
 from vizkit.training.interrupting import terminable
 
@@ -16,15 +14,13 @@ if TYPE_CHECKING:
     from vizkit.evaluation.data_set import Look
     from vizkit.models import Loaded
 
-ENDINGS = (".html", ".parquet", ".csv")
-
 
 def look_over(
     data: str,
     /,
     *,
     model: Model,
-    output: Annotated[list[Path] | None, Parameter(name=("--output", "-o"))] = None,
+    output: Annotated[list[Path] | None, OUTPUT] = None,
     split: str = "",
     method: str = "",
     images: Images = None,
@@ -46,7 +42,7 @@ def look_over(
         seed: Of the map, the folds and the clusters.
     """
     for path in output or ():
-        refuse_output(path, ENDINGS)
+        refuse_output(path, (".html", ".parquet", ".csv"))
     with terminable():
         loaded = opening.load(model)
         from vizkit.evaluation.data_set import look_over, open_labelled, record
