@@ -25,11 +25,15 @@ SPLITS = ("train", "val", "test")
 LONGEST = 300  # characters of a sentence: names come from strangers
 
 
-class DatasetError(ValueError):
-    """A set of pictures cannot be used; the message is one sentence for the user."""
+class SentenceError(ValueError):
+    """The message is one sentence for the user, cut where names make it long."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…")
+
+
+class DatasetError(SentenceError):
+    """A set of pictures cannot be used."""
 
 
 class Fault(NamedTuple):

@@ -40,7 +40,7 @@ class AnswerCache(Kept):
                 if why is not None:
                     broken[str(first + row)] = f"{key}: {why}"
             first += len(table)
-            outputs = next((len(each) for each in table["logits"].to_pylist() if each is not None), outputs)
+            outputs = next((len(each) for each in table["logits"].drop_null()), outputs)
 
         def assemble(path: Path) -> None:
             with path.open("wb") as file:

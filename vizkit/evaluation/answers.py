@@ -7,6 +7,7 @@ processes, answer in the same batches as one uninterrupted run.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from vizkit.datasets.image_set import ImageSet
 from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.classes import EvaluationError, Known, known
 from vizkit.explanations import passes
-from vizkit.explanations.job import Stopping, Tell, device_of
+from vizkit.explanations.job import device_of
 from vizkit.explanations.parts import RunError
 from vizkit.explanations.reading import Pixels
 from vizkit.models import Loaded
@@ -46,23 +47,20 @@ def evaluate(
     loaded: Loaded,
     images: ImageSet,
     *,
-    workers: int = 0,
     chunk: int = 0,
-    tell: Tell = lambda *_: None,
-    stopping: Stopping = lambda: False,
+    **how: Any,
 ) -> Answers:
     """Answers of `loaded` to every picture whose label it knows, each prepared as in the app; cached ones are reused.
 
-    `workers`: processes that read pictures while the model computes. `chunk`: pictures a batch, by default what suits
-    the device. `stopping` is called after each batch. Raises EvaluationError in one sentence, StoppedError when
-    `stopping` is true.
+    `chunk`: pictures a batch, by default what suits the device. `how`: `workers`, `tell` and `stopping` as `Kept.fill`
+    has them. Raises EvaluationError in one sentence, StoppedError.
     """
     matched = known(loaded.name, loaded.labels, images, loaded.head)
     pictures = images if len(matched.rows) == len(images) else images.take(matched.rows)
     size = chunk or CHUNK.get(device_of(loaded), CHUNK["cpu"])
     kept = AnswerCache.of(loaded, pictures, size, lambda: _Judged(loaded), "answers")
     try:
-        kept.fill(workers=workers, tell=tell, stopping=stopping)
+        kept.fill(**how)
     except RunError as error:
         raise EvaluationError(str(error)) from error
     return read(kept, images, matched)
@@ -84,21 +82,11 @@ class _Judged(passes.Answers):
 def read(kept: AnswerCache, images: ImageSet, matched: Known) -> Answers:
     """What is kept, in the rows of the whole set."""
     logits, facts = kept.facts()
-    broken = {int(row): why for row, why in facts["broken"].items()}
+    broken = {int(row): why for row, why in facts.pop("broken").items()}
     rows = np.delete(matched.rows, list(broken))
     if not len(rows):
         why = next(iter(broken.values()))
         raise EvaluationError(f"None of the {len(images):,} images of {images.name} can be read; {why}")
     places = {images.place(int(matched.rows[row])): why for row, why in broken.items()}
     targets = matched.classes[images.targets[rows]]
-    return Answers(
-        logits,
-        rows,
-        targets,
-        matched.classes,
-        places,
-        matched.note,
-        kept.weights,
-        facts["images_per_s"],
-        facts["seconds"],
-    )
+    return Answers(logits, rows, targets, matched.classes, places, matched.note, kept.weights, **facts)

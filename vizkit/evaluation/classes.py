@@ -7,19 +7,15 @@ import numpy as np
 from jaxtyping import Int
 
 from vizkit.analysis.comparison.class_names import match
-from vizkit.datasets.image_set import ImageSet
+from vizkit.datasets.image_set import ImageSet, SentenceError
 from vizkit.heads import SOFTMAX, Head
 
 MOST_NAMED = 4
 UNKNOWN = -1
-LONGEST = 300  # characters of a sentence: names come from strangers
 
 
-class EvaluationError(ValueError):
-    """A model cannot be judged on these pictures; the message is one sentence for the user."""
-
-    def __init__(self, sentence: str) -> None:
-        super().__init__(sentence if len(sentence) <= LONGEST else f"{sentence[: LONGEST - 1]}…")
+class EvaluationError(SentenceError):
+    """A model cannot be judged on these pictures."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """A record of a set made of what `vizkit explain` wrote of it: its answers and maps, without a pass of a model."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,11 +79,9 @@ def explained(
     small = np.full((len(rows), SIDE, SIDE, 3), GREY, np.uint8)
     for row in range(len(rows)):
         tell(row, len(rows))
-        try:
+        with suppress(DatasetError):
             shown = torch.from_numpy(seen(images[row][0], needs)).permute(2, 0, 1)[None]
             small[row] = picture.thumbnails(shown, SIDE)[0]
-        except DatasetError:
-            continue
     nothing = np.zeros((len(rows), 0), np.float32)
     return Recorded(
         model=told["model"],

@@ -17,7 +17,7 @@ from vizkit.analysis.remarks.data_set import Effect, place_in_words, shortcut
 from vizkit.evaluation.data_set.record import BATCH, Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster
 from vizkit.evaluation.measures import Interval, share_interval
-from vizkit.explanations.job import StoppedError
+from vizkit.explanations.job import StoppedError, Stopping
 from vizkit.explanations.passes import Answers
 from vizkit.explanations.reading import pixels_on, stored_input
 from vizkit.image import unprepare
@@ -49,7 +49,7 @@ def hide(
     cluster: Cluster,
     *,
     tell: Callable[[int, int], None] = lambda *_: None,
-    stopping: Callable[[], bool] = lambda: False,
+    stopping: Stopping = lambda: False,
     seed: int = 0,
 ) -> Hidden:
     """Two passes over the pictures of the cluster, which are read again. Raises NotApplicable where the model does not

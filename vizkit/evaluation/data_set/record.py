@@ -13,7 +13,6 @@ from vizkit.datasets.image_set import Fault, ImageSet
 from vizkit.evaluation.classes import UNKNOWN, EvaluationError
 from vizkit.evaluation.data_set.opening import split_of
 from vizkit.explanations.data_set import SIDE, Overview, method_for
-from vizkit.explanations.job import Stopping, Tell
 from vizkit.explanations.kept import Kept
 from vizkit.explanations.parts import RunError
 from vizkit.explanations.table import decoded
@@ -133,17 +132,15 @@ def record(
     images: ImageSet,
     *,
     method: str = "",
-    workers: int = 0,
-    tell: Tell = lambda *_: None,
-    stopping: Stopping = lambda: False,
+    **how: Any,
 ) -> Recorded:
     """One pass, or what is missing of it, or what is kept. `method`: of the maps, see `analysis.attribution.methods`,
-    "" for one that costs little. `stopping` is asked after each batch; raises StoppedError then, EvaluationError in one
-    sentence where nothing can be recorded, NotApplicable where the model has no such map.
+    "" for one that costs little. `how`: `workers`, `tell` and `stopping` as `Kept.fill` has them. Raises StoppedError,
+    EvaluationError in one sentence where nothing can be recorded, NotApplicable where the model has no such map.
     """
     kept = _kept(loaded, images, method)
     try:
-        kept.fill(workers=workers, tell=tell, stopping=stopping)
+        kept.fill(**how)
         return _read(loaded, images, method or method_for(loaded), kept)
     except RunError as error:
         raise EvaluationError(str(error)) from error

@@ -1,7 +1,7 @@
 """Detectors on many annotated pictures: every box that they say, what is there, and how good they are."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from vizkit.datasets.cache import cache_folder
 from vizkit.datasets.image_set import DatasetError, digest_of
 from vizkit.datasets.scenes.annotated import Annotated, BoxSet
 from vizkit.evaluation.classes import listed
-from vizkit.evaluation.outcome import titles
+from vizkit.evaluation.outcome import Progress, titles
 from vizkit.evaluation.scenes.boxes import Boxes, measure
 from vizkit.evaluation.scenes.outcome import STEPS, Judged, SceneOutcome
 from vizkit.explanations.job import PLACE, Speed, StoppedError, Stopping, Tell, make_missing
@@ -37,7 +37,7 @@ def judge(
     detectors: Sequence[Detector],
     scenes: BoxSet,
     opened: Mapping[str, Any],
-    tell: Callable[[int, str, int, int, float], None] = lambda *_: None,
+    tell: Progress = lambda *_: None,
     stopping: Stopping = lambda: False,
 ) -> SceneOutcome:
     """Classes are the same where their names are. What a model says of other classes than the data's is not counted:

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from vizkit.evaluation.scenes.outcome import Judged, SceneOutcome
-from vizkit.writing import csv_lines
+from vizkit.writing import csv_rows
 
 SHARES = ("ap50", "ap", "ap75", "faultless")
 ENDS = ("", "_low", "_high")
@@ -14,16 +14,13 @@ ENDS = ("", "_low", "_high")
 def as_csv(outcome: SceneOutcome) -> str:
     """Of each model a row for all classes, and one for each class; shares from 0 to 1, empty where there are no such
     things."""
-    shares = [f"{name}{end}" for name in SHARES for end in ENDS]
-    rows: list[tuple[object, ...]] = [("model", "class", "things", *shares, "scenes", "parameters", "licence")]
+    rows: list[dict[str, Any]] = []
     for row in outcome.models:
-        known = _shares(row)
-        cells = ("" if known[name] is None else f"{known[name]:.6f}" for name in shares)
-        rows.append((row.name, "all", len(outcome.there), *cells, outcome.scenes, row.parameters, row.licence))
-        for each in _classes(outcome, row):
-            share = "" if each["ap50"] is None else f"{each['ap50']:.6f}"
-            rows.append((row.name, each["class"], each["things"], share, *[""] * (len(shares) + 2)))
-    return csv_lines(rows)
+        about = {"scenes": outcome.scenes, "parameters": row.parameters, "licence": row.licence}
+        rows.append({"model": row.name, "class": "all", "things": len(outcome.there), **_shares(row), **about})
+        rows += ({"model": row.name, **each} for each in _classes(outcome, row))
+    digits = [{name: f"{of:.6f}" if isinstance(of, float) else of for name, of in row.items()} for row in rows]
+    return csv_rows(digits)
 
 
 def as_json(outcome: SceneOutcome) -> str:
