@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 import pyarrow
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, by_layer
@@ -31,7 +31,6 @@ from vizkit.models.recording.editing import Editing, Place, Plan
 from vizkit.traces import NotApplicable, Trace
 
 Ablation = Literal["mean", "zero"]
-ABLATIONS: tuple[Ablation, ...] = ("mean", "zero")
 BATCH = 8
 REFERENCES = 64  # training pictures, over which a head's mean is taken
 SPLIT = "val"  # heads go on pictures that no order was measured on: that comes from test pictures
@@ -75,21 +74,21 @@ def means(rows: pyarrow.Table) -> dict[str, tuple[float, ...]]:
 
 
 # ---- what is lost without each ---------------------------------------------------------------------------------------
-class Importance:
+class Importance(Answers):
     """See `head_importance`, of the model's own answers, and `likeness_lost`, of a model without classes. EditError for
     attention that cannot be edited."""
 
-    fields = [pyarrow.field(name, NUMBERS) for name in IMPORTANCE]  # noqa: RUF012
-
     def __init__(self, loaded: Loaded, data: str, ablation: Ablation, seed: int) -> None:
-        self.loaded, self.places = loaded, places_of(loaded)
+        super().__init__(loaded)
+        self.fields = [pyarrow.field(name, NUMBERS) for name in IMPORTANCE]
+        self.places = places_of(loaded)
         self.means = means_of(loaded, data, self.places, ablation, seed)
 
     def of(self, seen: Seen) -> Columns:
         if self.loaded.head is EMBEDDING:
             found = likeness_lost(self.loaded, seen.pixels, self.places, means=self.means)
         else:
-            answers = answers_of(self.loaded, seen)
+            answers = self.forward(seen.pixels).argmax(-1)
             found = head_importance(self.loaded, seen.pixels, answers, self.places, means=self.means)
         return {name: lists(getattr(found, name)) for name in IMPORTANCE}
 
@@ -106,7 +105,7 @@ def importance(
 def summed(rows: pyarrow.Table, names: Names) -> HeadImportance:
     """Over all pictures that were measured; its examples are their numbers in the set."""
     found = summed_up(names, *(array(rows, name) for name in IMPORTANCE))
-    numbers = np.flatnonzero(read(rows))
+    numbers = np.flatnonzero(rows["error"].is_null())
     return found._replace(examples=tuple(tuple(numbers[[*rows]].tolist()) for rows in found.examples))
 
 
@@ -127,12 +126,6 @@ def names_of(places: Sequence[Place]) -> Names:
     return tuple((layer, head) for layer, place in enumerate(places) for head in range(place.heads))
 
 
-@torch.no_grad()
-def answers_of(loaded: Loaded, seen: Seen) -> Int[Tensor, " picture"]:
-    """The class of each."""
-    return loaded.logits_of(loaded.model(seen.pixels), len(seen.pixels)).argmax(-1)
-
-
 def means_of(loaded: Loaded, data: str, places: Sequence[Place], ablation: Ablation = "mean", seed: int = 0) -> Means:
     """What every head gives on average, over training pictures of the set; none where it gives nothing instead."""
     if ablation == "zero":
@@ -149,9 +142,8 @@ class Without(Answers):
         super().__init__(loaded)
         self.places, self.names = places_of(loaded), order.names
         self.means = means_of(loaded, data, self.places, ablation, seed)
-        self.steps = [
-            frozenset(heads[:count]) for heads in _orders(order, seed) for count in counts_of(len(order.names))
-        ]
+        orders, counts = orders_of(order.lost, order.estimate, seed).values(), counts_of(len(order.names))
+        self.steps = [frozenset(heads[:count]) for lists in orders for heads in lists for count in counts]
         integers = pyarrow.int32()
         self.fields = [*pyarrow.schema({"truth": integers, "answer": integers, "without": pyarrow.list_(integers)})]
 
@@ -167,7 +159,7 @@ class Without(Answers):
     def _answers(self, seen: Seen, heads: frozenset[int]) -> np.ndarray:
         edits = tuple(removed(*self.names[head], self.means) for head in sorted(heads))
         with Editing(Plan(edits, self.places, means=self.means)):
-            return answers_of(self.loaded, seen).cpu().numpy()
+            return self.forward(seen.pixels).argmax(-1).cpu().numpy()
 
 
 def without(
@@ -189,30 +181,17 @@ def without(
 def pruned(rows: pyarrow.Table, order: HeadImportance, seed: int = 0) -> Pruning:
     """Shares of own and of right answers; these are empty where nobody knows what is right."""
     counts, truth, own = counts_of(len(order.names)), array(rows, "truth"), array(rows, "answer")
-    now, known = array(rows, "without"), ~np.isnan(truth)
+    now, known, orders = array(rows, "without"), ~np.isnan(truth), orders_of(order.lost, order.estimate, seed)
 
     def curves(shares: Float[np.ndarray, " step"]) -> dict[str, tuple[tuple[float, ...], ...]]:
         left = iter(map(tuple, shares.reshape(-1, len(counts)).tolist()))
-        return {name: tuple(next(left) for _ in lists) for name, lists in orders_by(order, seed).items()}
+        return {name: tuple(next(left) for _ in lists) for name, lists in orders.items()}
 
     right = curves((now == truth[:, None])[known].mean(0)) if known.any() else {}
     return Pruning(len(order.names), len(now), counts, curves((now == own[:, None]).mean(0)), right)
 
 
-def orders_by(order: HeadImportance, seed: int) -> dict[str, list[list[int]]]:
-    return orders_of(order.lost, order.estimate, seed)
-
-
-def _orders(order: HeadImportance, seed: int) -> list[list[int]]:
-    return [heads for lists in orders_by(order, seed).values() for heads in lists]
-
-
 # ---- rows ------------------------------------------------------------------------------------------------------------
-def read(rows: pyarrow.Table) -> np.ndarray:
-    """Which pictures could be read."""
-    return rows["error"].is_null().to_numpy()
-
-
 def array(rows: pyarrow.Table, name: str) -> Float[np.ndarray, "picture *number"]:
     """A column, of the pictures that could be read; NaN for what is not known."""
     return np.array(rows[name].filter(rows["error"].is_null()).to_pylist(), float)
