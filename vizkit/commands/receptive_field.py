@@ -51,10 +51,9 @@ def receptive_field(
     walked = walk(loaded)
     rows = rows_of(walked)
     if output:
-        from vizkit.writing import csv_lines
+        from vizkit.writing import csv_rows
 
-        csv = csv_lines([tuple(rows[0]), *(tuple(row.values()) for row in rows)])
-        write_output(output, json.dumps(rows, indent=1) if output.suffix.lower() == ".json" else csv)
+        write_output(output, json.dumps(rows, indent=1) if output.suffix.lower() == ".json" else csv_rows(rows))
         print(f"{output}: {len(rows)} layers")
         return
     if as_json:

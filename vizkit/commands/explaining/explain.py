@@ -5,14 +5,12 @@ Several methods become one sheet. In the .npz every map has its own name; `meta`
 """
 
 from pathlib import Path
-from typing import Annotated, Literal
-
-from cyclopts.types import PositiveInt
+from typing import Annotated
 
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.commands.explaining.explain_many import explain_many, is_many
+from vizkit.commands.explaining.explain_many import USUAL, Many, explain_many, is_many
 from vizkit.commands.explaining.maps import Layer, Methods, chosen, explained, said, write_numbers, write_picture
-from vizkit.commands.options import AS_IT_IS, HERE, OUTPUT, Cluster, Edits, Images, Model, Opening
+from vizkit.commands.options import AS_IT_IS, HERE, OUTPUT, Cluster, Edits, Model, Opening
 from vizkit.commands.output import refuse_output, writing_to
 
 
@@ -27,13 +25,7 @@ def explain(
     target: str | None = None,
     against: str | None = None,
     edit: Edits = None,
-    maps: Literal["uint8", "float16"] = "uint8",
-    batch: PositiveInt | None = None,
-    workers: int | None = None,
-    images: Images = None,
-    split: Literal["", "train", "val", "test"] = "",
-    precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto",
-    patch_features: bool = False,
+    many: Many = USUAL,
     cluster: Cluster = HERE,
     opening: Opening = AS_IT_IS,
 ) -> None:
@@ -51,14 +43,6 @@ def explain(
             also at an address of fsspec as s3://BUCKET/maps.
         target: Name or number of the class, of many images also label; the most probable one where it is left out.
         against: Explain the target's logit less that of this class.
-        maps: Of many images: how values between lowest and highest are kept.
-        batch: Of many images: how many the model is given at once.
-        workers: Processes that read images beside the model.
-        split: Of many images that are divided.
-        precision: Of many images: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md), tf32
-            leaves the weights in float32 and rounds what it multiplies.
-        patch_features: Of many images: also the vector of every patch after the last block, which `explained --alike`
-            searches; 2 bytes a number.
     """
     names = [name.replace("-", "_") for name in method or ["rollout"]]
     from vizkit.explanations.place import place_of
@@ -67,9 +51,7 @@ def explain(
     if is_many(image, places[0]):
         if edit:
             raise ValueError("--edit is for one image, not for many.")
-        classes, how = (target, against), {"batch": batch, "workers": workers, "images": images, "split": split}
-        how |= {"precision": precision, "patch_features": patch_features, "cluster": cluster}
-        return explain_many(image, places, opening, model, names, layer, classes, maps=maps, **how)
+        return explain_many(image, places, opening, model, names, layer, (target, against), many, cluster)
     files = [*map(Path, output)]
     for path in files:
         refuse_output(path, (".png", ".npz"))

@@ -3,15 +3,18 @@ keeps it. The same command goes on where it was stopped.
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+from cyclopts import Parameter
+from cyclopts.types import PositiveInt
 
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.commands.explaining.maps import chosen
-from vizkit.commands.options import Cluster, Opening
+from vizkit.commands.options import Cluster, Images, Opening
 from vizkit.commands.output import progress, stoppable, writing_to
 from vizkit.settings import __version__
 from vizkit.training.interrupting import terminable
@@ -20,12 +23,39 @@ if TYPE_CHECKING:
     from vizkit.explanations.passes import Maps
     from vizkit.explanations.place import Place
     from vizkit.explanations.source import Source
-    from vizkit.explanations.table import Kind
     from vizkit.models import Loaded
 
 BATCH = {"cpu": 16}
 ON_A_GPU = 128
 PART_S = 30.0  # of work that a part takes, where the machine is as quick as at the start
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """How many images are explained.
+
+    Args:
+        maps: Of many images: how values between lowest and highest are kept.
+        batch: Of many images: how many the model is given at once.
+        workers: Processes that read images beside the model.
+        split: Of many images that are divided.
+        precision: Of many images: what the model computes in; auto is bf16 on a GPU that has it (docs/gpu.md), tf32
+            leaves the weights in float32 and rounds what it multiplies.
+        patch_features: Of many images: also the vector of every patch after the last block, which `explained --alike`
+            searches; 2 bytes a number.
+    """
+
+    maps: Literal["uint8", "float16"] = "uint8"
+    batch: PositiveInt | None = None
+    workers: int | None = None
+    images: Images = None
+    split: Literal["", "train", "val", "test"] = ""
+    precision: Literal["auto", "fp32", "tf32", "bf16"] = "auto"
+    patch_features: bool = False
+
+
+USUAL = Many()
 
 
 def is_many(data: str, output: "Place") -> bool:
@@ -42,14 +72,7 @@ def explain_many(
     methods: Sequence[str],
     layer: str,
     classes: tuple[str | None, str | None],
-    *,
-    maps: "Kind",
-    batch: int | None,
-    workers: int | None,
-    images: int | None,
-    split: str,
-    precision: str,
-    patch_features: bool,
+    many: Many,
     cluster: Cluster,
 ) -> None:
     """`classes`: what is explained, and what it is set against."""
@@ -57,7 +80,7 @@ def explain_many(
         raise ValueError(f"The maps of {data} need a folder: give its name, without an ending, after -o.")
     output = outputs[0]
     with terminable():
-        loaded = _computing_in(precision, opening.load(model))
+        loaded = _computing_in(many.precision, opening.load(model))
         from vizkit.explanations.job import PassWork, device_of, make_missing
         from vizkit.explanations.parts import Run, alone
         from vizkit.explanations.passes import ANSWER, LABEL, Maps
@@ -71,19 +94,19 @@ def explain_many(
             number = loaded.labels.index(named)
             raise ValueError(f"{loaded.name} has a class {named!r}; for that one give class {number}.")
         target: Any = named if named in (ANSWER, LABEL) else loaded.number_of(named)
-        make = partial(Maps, loaded, chosen(methods), maps, target, rival, layer, patch_features)
+        make = partial(Maps, loaded, chosen(methods), many.maps, target, rival, layer, many.patch_features)
         made_by = make()
         for method, reason in made_by.without.items():
             print(f"{METHODS[method].title}: no map. {reason}")
         with cluster.used():
             before = (begun(output) or {}).get("part")
             most = before if isinstance(before, int) and before > 0 else min(PART, made_by.most_within(PART_S))
-            size = min(batch or BATCH.get(device_of(loaded), ON_A_GPU), most)
+            size = min(many.batch or BATCH.get(device_of(loaded), ON_A_GPU), most)
             most -= most % size  # so that batches are the same, however the parts are cut
             side, without = side_of(loaded.preprocessing), Path(str(output)).resolve()
-            source = open_source(data, split, images=images, size_px=side, without=without, most=most)
-            told = settings_of(data, split, source, loaded, made_by) | {"batch": size}
-            readers = workers_for(loaded.device.type, source.images) if workers is None else workers
+            source = open_source(data, many.split, images=many.images, size_px=side, without=without, most=most)
+            told = settings_of(data, many.split, source, loaded, made_by) | {"batch": size}
+            readers = workers_for(loaded.device.type, source.images) if many.workers is None else many.workers
             with stoppable() as stopping, writing_to(output), alone(output), progress("image", loaded.name) as tell:
                 run = Run.begin(output, told | {"part": most}, source.counts)
                 work = PassWork(run, source, loaded, make, size, readers, told, timed=True, made_by=made_by)

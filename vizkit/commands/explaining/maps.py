@@ -3,16 +3,15 @@
 In the .npz every map has its own name; `meta` is JSON.
 """
 
-import io
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from vizkit.analysis.attribution.methods import METHODS
-from vizkit.commands.output import progress
+from vizkit.commands.output import progress, write_arrays
 from vizkit.heads import scorer
 from vizkit.writing import write
 
@@ -110,8 +109,6 @@ def write_numbers(
     image: "RGB",
     box: "Box",
 ) -> None:
-    import numpy as np
-
     meta = {
         "model": loaded.name,
         "source": loaded.source,
@@ -123,7 +120,5 @@ def write_numbers(
             for e in explanations
         ],
     }
-    heats: dict[str, Any] = {e.method: e.heat.numpy() for e in explanations}
-    content = io.BytesIO()
-    np.savez(content, meta=np.array(json.dumps(meta, ensure_ascii=False)), **heats)
-    write(output, content.getvalue())
+    heats = {e.method: e.heat.numpy() for e in explanations}
+    write_arrays(output, meta=json.dumps(meta, ensure_ascii=False), **heats)

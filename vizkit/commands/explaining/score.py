@@ -16,7 +16,7 @@ from vizkit.commands.explaining.maps import Layer, Methods, chosen
 from vizkit.commands.options import AS_IT_IS, HERE, Cluster, Models, Opening, Some, Split, Threads, writes
 from vizkit.commands.output import markdown, progress, typed, write_output
 from vizkit.training.interrupting import terminable
-from vizkit.writing import csv_lines
+from vizkit.writing import csv_rows
 
 if TYPE_CHECKING:
     from vizkit.analysis.trust.table import Row
@@ -139,16 +139,25 @@ def _as_json(results: list[Scored]) -> str:
 
 def _as_csv(results: list[Scored]) -> str:
     """One line for each figure of each method of each model."""
-    columns = ("model", "method", "figure", "mean", "spread", "images", "chance", "above_chance", "mean_rank")
-    lines: list[tuple[object, ...]] = [columns]
-    for result in results:
-        for row in result.rows:
-            for name, value in row.figures.items():
-                rank = "" if row.rank is None else f"{row.rank:.3f}"
-                chance = ("" if number is None else f"{number:.6f}" for number in (value.chance, value.above_chance))
-                numbers = (f"{value.mean:.6f}", f"{value.spread:.6f}", value.images, *chance, rank)
-                lines.append((result.model, row.method, name, *numbers))
-    return csv_lines(lines)
+
+    def digits(number: float | None, count: int = 6) -> str | None:
+        return None if number is None else f"{number:.{count}f}"
+
+    every = ((result, row, *each) for result in results for row in result.rows for each in row.figures.items())
+    return csv_rows(
+        {
+            "model": result.model,
+            "method": row.method,
+            "figure": name,
+            "mean": digits(value.mean),
+            "spread": digits(value.spread),
+            "images": value.images,
+            "chance": digits(value.chance),
+            "above_chance": digits(value.above_chance),
+            "mean_rank": digits(row.rank, 3),
+        }
+        for result, row, name, value in every
+    )
 
 
 TABLES = {".csv": _as_csv, ".json": _as_json}
