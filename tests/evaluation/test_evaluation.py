@@ -15,8 +15,7 @@ import vizkit
 from vizkit.datasets.image_set import DatasetError, ImageSet, Source
 from vizkit.evaluation import outcome as outcomes
 from vizkit.evaluation import tables
-from vizkit.evaluation.answer_cache import AnswerCache
-from vizkit.evaluation.answers import evaluate
+from vizkit.evaluation.answers import AnswerCache, evaluate
 from vizkit.evaluation.classes import EvaluationError, known
 from vizkit.evaluation.job import JobFolder
 from vizkit.evaluation.outcome import Outcome

@@ -1,7 +1,6 @@
 """Several models judged on the same labelled pictures: answers kept by content, measures, paired tests, a report.
 
-    pictures.py → classes.py → answers.py (with answer_cache.py)
-        → measures.py, paired.py → outcome.py → report.py
+    pictures.py → classes.py → answers.py → measures.py, paired.py → outcome.py
 
 `outcome.evaluate_all` does it all. An answer in the cache is never computed again.
 """

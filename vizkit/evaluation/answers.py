@@ -3,10 +3,16 @@
     answers = evaluate(loaded, open_pictures("photos/"))
 
 A chunk is a batch and a part of `vizkit.explanations`, so a run that was killed and goes on, and a run of several
-processes, answer in the same batches as one uninterrupted run.
+processes, answer in the same batches as one uninterrupted run. When all parts are there they become one file of all
+logits, which is mapped rather than read:
+
+    logits.npy, answers.json
 """
 
+import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +21,18 @@ from jaxtyping import Float32, Int
 from torch import Tensor
 
 from vizkit.datasets.image_set import ImageSet
-from vizkit.evaluation.answer_cache import AnswerCache
 from vizkit.evaluation.classes import EvaluationError, Known, known
 from vizkit.explanations import passes
-from vizkit.explanations.job import device_of
+from vizkit.explanations.job import Speed, device_of
+from vizkit.explanations.kept import Kept
 from vizkit.explanations.parts import RunError
 from vizkit.explanations.reading import Pixels
+from vizkit.explanations.table import MANIFEST
 from vizkit.models import Loaded
+from vizkit.writing import write
 
 CHUNK = {"cpu": 64, "cuda": 256}
+Logits = Float32[np.ndarray, "image output"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +41,7 @@ class Answers:
     model's class of each; `classes`: the model's class of each label of the set, −1 where it has none. `broken`: the
     place of each picture that was left out, and why. `note`: how many carry labels that it does not know, if any."""
 
-    logits: Float32[np.ndarray, "image output"]
+    logits: Logits
     rows: Int[np.ndarray, " image"]
     targets: Int[np.ndarray, " image"]
     classes: Int[np.ndarray, " label"]
@@ -64,6 +73,50 @@ def evaluate(
     except RunError as error:
         raise EvaluationError(str(error)) from error
     return read(kept, images, matched)
+
+
+class AnswerCache(Kept):
+    """The folder of one model and one set of pictures."""
+
+    @property
+    def whole(self) -> bool:
+        return (self.folder / "answers.json").is_file()
+
+    @property
+    def done(self) -> int:
+        return sum(self.source.counts) if self.whole else super().done
+
+    def finish(self, speed: Speed) -> None:
+        """All parts in one file, broken pictures left out; then the parts go."""
+        run, broken, first, outputs = self.run, dict[str, str](), 0, 0
+        for number in range(len(run.counts)):
+            table = run.read(number, ["key", "error", "logits"])
+            for row, (key, why) in enumerate(zip(table["key"].to_pylist(), table["error"].to_pylist(), strict=True)):
+                if why is not None:
+                    broken[str(first + row)] = f"{key}: {why}"
+            first += len(table)
+            outputs = next((len(each) for each in table["logits"].drop_null()), outputs)
+
+        def assemble(path: Path) -> None:
+            with path.open("wb") as file:
+                shape = (first - len(broken), outputs)
+                np.lib.format.write_array_header_1_0(file, {"descr": "<f4", "fortran_order": False, "shape": shape})
+                for number in range(len(run.counts)):
+                    logits = run.read(number, ["logits"])["logits"].combine_chunks().flatten()
+                    file.write(np.ascontiguousarray(logits.to_numpy(zero_copy_only=False), "<f4").tobytes())
+
+        write(self.folder / "logits.npy", assemble)
+        seconds = speed.seconds
+        facts = {"broken": broken, "seconds": seconds, "images_per_s": speed.per_s or speed.pictures / seconds}
+        write(self.folder / "answers.json", json.dumps(facts, ensure_ascii=False))
+        for name in (MANIFEST, *(run.path(number).name for number in range(len(run.counts)))):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def facts(self) -> tuple[Logits, dict[str, Any]]:
+        """Logits of the pictures that could be read, mapped from disk, and what `finish` noted."""
+        os.utime(self.folder)
+        logits = np.load(self.folder / "logits.npy", mmap_mode="r", allow_pickle=False)
+        return logits, json.loads((self.folder / "answers.json").read_text(encoding="utf-8"))
 
 
 class _Judged(passes.Answers):
