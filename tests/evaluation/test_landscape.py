@@ -79,7 +79,8 @@ def test_a_place_of_the_surface_is_the_model_with_its_weights_moved():
     loaded = vizkit.load(f"{RUN.path}@990")
     weights = module.weights_of(loaded)
     one, other = (filter_normalised(weights, seed) for seed in range(2))
-    pixels, targets = module._asked(RUN, loaded)
+    few = module.FewPictures(module.balanced(RUN, loaded, module.IMAGES), loaded)
+    pixels, targets = next(few.labelled(module.IMAGES))
     with torch.no_grad():
         for name, weight in loaded.model.named_parameters():
             weight += 0.5 * one[name] - 1.0 * other[name]

@@ -120,40 +120,39 @@ def like(first: Float[np.ndarray, "image image"], second: Float[np.ndarray, "ima
 def _snapshot(run: RunFolder, step: int, of: Watched) -> Snapshot:
     loaded = load(f"{run.path}@{step}")
     answered = answers(run, step, of)
-    heads = _or_none(lambda: spread([by_layer(trace(loaded, rgb, keep=Keep())) for rgb, _ in of.images])[0])
-    distance_px, entropy = (
-        NONE if heads is None else _grid([getattr(layer, name) for layer in heads])
-        for name in ("distance_px", "entropy")
-    )
+    heads = _or(lambda: spread([by_layer(trace(loaded, rgb, keep=Keep())) for rgb, _ in of.images])[0], [])
+    distance_px, entropy = (_grid([getattr(layer, name) for layer in heads]) for name in ("distance_px", "entropy"))
     table = learned_table(loaded)
     few = FewPictures(of.images, loaded)
-    grams = _or_none(lambda: _grams(few)) or {}
-    filters = _or_none(lambda: first_layer(loaded).weight[:FILTERS].permute(0, 2, 3, 1).numpy())
+    grams = _or(lambda: _grams(few), {})
+    filters = _or(lambda: first_layer(loaded).weight[:FILTERS].permute(0, 2, 3, 1).numpy(), np.zeros((0, 1, 1, 1)))
     weight, gradient = norms(few)
     return Snapshot(
         distance_px,
         entropy,
-        _importance(few),
+        _or(lambda: _importance(few), NONE),
         tuple(grams),
         answered.on_object,
         (answered.predicted == of.targets).astype(float),
         tuple(weight),
         np.array([*weight.values()]),
         np.array([*gradient.values()]),
-        np.zeros((0, 1, 1, 1)) if filters is None else filters,
+        filters,
         float("nan") if table is None else nearness(table),
         np.array([each.numpy() for each in grams.values()], np.float32).reshape(-1, *[len(of.targets)] * 2),
     )
 
 
-def _or_none(make: Callable[[], T]) -> T | None:
+def _or(make: Callable[[], T], otherwise: T) -> T:
     try:
         return make()
     except (NotApplicable, EditError):
-        return None
+        return otherwise
 
 
 def _grid(layers: Sequence[Float[Tensor, " head"]]) -> Float[np.ndarray, "layer head"]:
+    if not layers:
+        return NONE
     names = [(layer, head) for layer, values in enumerate(layers) for head in range(len(values))]
     return grid_of(names, torch.cat([*layers]).tolist())
 
@@ -165,13 +164,9 @@ def _grams(few: FewPictures) -> Mapping[str, Float[Tensor, "image image"]]:
 
 
 def _importance(few: FewPictures) -> Float[np.ndarray, "layer head"]:
-    def measured() -> Float[np.ndarray, "layer head"]:
-        places = places_of(few.loaded)
-        every = [head_estimates(few.loaded, *batch, places)[1] for batch in few.labelled(BATCH)]
-        return grid_of(names_of(places), torch.cat(every).mean(0).tolist())
-
-    found = _or_none(measured)
-    return NONE if found is None else found
+    places = places_of(few.loaded)
+    every = [head_estimates(few.loaded, *batch, places)[1] for batch in few.labelled(BATCH)]
+    return grid_of(names_of(places), torch.cat(every).mean(0).tolist())
 
 
 # ---- norms -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from vizkit.traces import NotApplicable
 from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import steps_in
 
-IMAGES, BATCH = 100, 100
+IMAGES = 100
 CELLS = 10  # from end to end of an axis
 MARGIN = 0.1  # beyond the path, of its length
 RANDOM, PATH = "random directions", "the run's own path"
@@ -133,12 +134,13 @@ def _made(run: RunFolder, steps: Sequence[int], plane: str, progress: Progress) 
         ends = [(-1.0, 1.0)] * 2
         directions = [filter_normalised(last, seed) for seed in range(2)]
     x, y = (axis(low, high) for low, high in ends)
-    pixels, targets = _asked(run, loaded)
+    pixels, targets = next(FewPictures(balanced(run, loaded, IMAGES), loaded).labelled(IMAGES))
     asked = mean_loss(loaded, loaded.model, pixels, targets)
     losses = []
     for count, (up, right) in enumerate((up, right) for up in y for right in x):
         progress(count, len(x) * len(y))
-        losses.append(mean_loss(loaded, _model_at(loaded, moved(last, directions, (right, up))), pixels, targets))
+        there = partial(torch.func.functional_call, loaded.model, moved(last, directions, (right, up)))
+        losses.append(mean_loss(loaded, there, pixels, targets))
     return Landscape(np.reshape(losses, (len(y), len(x))), x, y, asked, len(targets), path, shares, walk)
 
 
@@ -153,23 +155,11 @@ def moved(weights: Weights, directions: Sequence[Mapping[str, Tensor]], far: tup
     return {name: weight + right * one[name] + up * other[name] for name, weight in weights.items()}
 
 
-def _model_at(loaded: Loaded, weights: Weights) -> Callable[[Tensor], Tensor]:
-    return lambda pixels: torch.func.functional_call(loaded.model, weights, (pixels,))
-
-
 def mean_loss(loaded: Loaded, model: Callable[[Tensor], Tensor], pixels: Tensor, targets: Tensor) -> float:
     """Cross-entropy in nats."""
-    total = 0.0
     with torch.no_grad():
-        for some, true in zip(pixels.split(BATCH), targets.split(BATCH), strict=True):
-            logits = model(some.to(loaded.device, loaded.dtype)).double().cpu()
-            total += float(F.cross_entropy(logits, true, reduction="sum"))
-    return total / len(targets)
-
-
-def _asked(run: RunFolder, loaded: Loaded) -> tuple[Tensor, Tensor]:
-    """(pixels, targets)."""
-    return next(FewPictures(balanced(run, loaded, IMAGES), loaded).labelled(IMAGES))
+        logits = model(pixels.to(loaded.device, loaded.dtype)).double().cpu()
+    return float(F.cross_entropy(logits, targets, reduction="sum")) / len(targets)
 
 
 def _flat(weights: Weights) -> Float[np.ndarray, " weight"]:
