@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from vizkit.commands.options import OUTPUT, Processor, Quiet, Threads, Workers
 from vizkit.commands.output import markdown_page, refuse_output, write_output
-from vizkit.commands.train import Bar
+from vizkit.commands.train import bar
 from vizkit.training.experiments.data_size import another
 from vizkit.training.following import follow
 from vizkit.training.recipe import Recipe, RecipeError
@@ -71,12 +71,8 @@ def _train(run: RunFolder, recipe: Recipe, asked: Runs) -> None:
     """Begin or go on. KeyboardInterrupt when it was stopped, ValueError when it failed."""
     if not (run.path / "recipe.json").is_file():
         run.create(recipe)
-    bar = None if asked.quiet else Bar(run)
-    try:
+    with bar(run, asked.quiet):
         follow(run, recipe, device=asked.device, workers=asked.workers, threads=asked.threads)
-    finally:
-        if bar:
-            bar.close()
     state, message = run.status.get("state"), run.status.get("message", "")
     if state == "stopped":
         print("Stopped; the same command goes on after the last finished epoch.", flush=True)

@@ -33,6 +33,7 @@ Model = Annotated[str, Parameter(help=f"{NAMES}.")]
 Models = Annotated[list[str], Parameter(name="--model", help=f"{NAMES}; repeatable.")]
 Device = Annotated[str | None, DEVICE]
 Processor = Annotated[Literal["", "cpu"], Parameter(help="Cpu, even where there is a GPU.")]
+Outputs = Literal["softmax", "sigmoid", "regression", "embedding"]
 Data = Annotated[str, Parameter(help="Insects, digits, a folder, a zip file.")]
 Split = Annotated[Literal["train", "val", "test"], Parameter(help="Of the data.")]
 Some = Annotated[PositiveInt, Parameter(help="At most so many images.")]
@@ -103,7 +104,7 @@ class Opening:
     """The architecture without its training."""
     image_size: tuple[int, int] | None = None
     """Height and width in pixels: another input than its own."""
-    head: Literal["softmax", "sigmoid", "regression", "embedding"] | None = None
+    head: Outputs | None = None
     """What the outputs are, where the model does not say it."""
     labels: Path | None = None
     """A text file with what the outputs are called, one a line, where the model does not say it."""
@@ -149,9 +150,7 @@ AS_IT_IS = Opening()
 class BesideSettings(Opening):
     """How models are opened by `show`, whose views have a setting --head."""
 
-    head: Annotated[Literal["softmax", "sigmoid", "regression", "embedding"] | None, Parameter(name="--model-head")] = (
-        None
-    )
+    head: Annotated[Outputs | None, Parameter(name="--model-head")] = None
     """What the outputs are, where the model does not say it."""
 
 

@@ -6,6 +6,8 @@ What goes wrong before the first step is one sentence; what goes wrong later sta
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -111,13 +113,9 @@ def _train(
             print(note)
     if ends_with:
         end_with(ends_with)
-    bar = None if quiet or not main else Bar(run)
     beside: dict[str, Any] = {"tensorboard": tensorboard, "changed_data": changed_data}
-    try:
+    with bar(run, quiet or not main):
         follow(run, asked, device=device, workers=workers, threads=threads, **beside)
-    finally:
-        if bar:
-            bar.close()
     if main:
         print(run.status.get("message", ""))
 
@@ -125,38 +123,43 @@ def _train(
 train = with_options(_train, changes())
 
 
-class Bar:
-    """A progress bar in the terminal, read from the run's own status: it is no part of the loop."""
+@contextmanager
+def bar(run: RunFolder, quiet: bool) -> Iterator[None]:
+    """In the terminal, read from the run's own status: it is no part of the loop."""
+    if quiet:
+        yield
+        return
+    from tqdm import tqdm
 
-    def __init__(self, run: RunFolder) -> None:
-        from tqdm import tqdm
+    ended, line = threading.Event(), tqdm(total=None, unit="step", dynamic_ncols=True)
 
-        self.run, self.end, self.bar = run, threading.Event(), tqdm(total=None, unit="step", dynamic_ncols=True)
-        self.thread = threading.Thread(target=self.follow, daemon=True)
-        self.thread.start()
+    def watch() -> None:
+        while not ended.wait(0.5):
+            _show(run, line)
 
-    def follow(self) -> None:
-        while not self.end.wait(0.5):
-            self.show()
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watching.join()
+        line.close()
 
-    def show(self) -> None:
-        status = self.run.status
-        if status.get("state") != "running":
-            self.bar.set_description_str(status.get("message", ""))
-            return
-        steps = status["steps"]
-        self.bar.total = status["epochs"] * steps
-        self.bar.n = status["epoch"] * steps + status["step"] + 1
-        best = max((each["val_accuracy"] for each in self.run.metrics()), default=None)
-        said = "" if best is None else f" · best val {best:.1%}"
-        self.bar.set_description_str(f"epoch {status['epoch'] + 1}/{status['epochs']}")
-        self.bar.set_postfix_str(f"loss {status['loss']:.3f}{said} · {status['images_per_s']:.0f} images/s")
-        self.bar.refresh()
 
-    def close(self) -> None:
-        self.end.set()
-        self.thread.join()
-        self.bar.close()
+def _show(run: RunFolder, line: Any) -> None:
+    status = run.status
+    if status.get("state") != "running":
+        line.set_description_str(status.get("message", ""))
+        return
+    steps = status["steps"]
+    line.total = status["epochs"] * steps
+    line.n = status["epoch"] * steps + status["step"] + 1
+    best = max((each["val_accuracy"] for each in run.metrics()), default=None)
+    said = "" if best is None else f" · best val {best:.1%}"
+    line.set_description_str(f"epoch {status['epoch'] + 1}/{status['epochs']}")
+    line.set_postfix_str(f"loss {status['loss']:.3f}{said} · {status['images_per_s']:.0f} images/s")
+    line.refresh()
 
 
 def end_with(parent: int) -> None:

@@ -1,6 +1,7 @@
 """What each head of a model does, and what its answers lose without it."""
 
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -73,23 +74,21 @@ def measured(
     if prune and not loaded.classifies:
         raise NotApplicable(f"{loaded.name} gives {loaded.head.gives}: no answers stay or go. Leave out --prune.")
     names = heads.names_of(heads.places_of(loaded))
-    importance, pruning = {}, {}
-    with progress(
-        "%",
-        total=100 * (1 + len(kinds) * (1 + prune)),
-    ) as bar:
+    importance, pruning, passes = {}, {}, count()
+    with progress("%", total=100 * (1 + len(kinds) * (1 + prune))) as bar:
 
-        def rows(kept: "Kept", done: int) -> "Table":
+        def rows(kept: "Kept") -> "Table":
+            done = next(passes)
             kept.fill(tell=lambda images, of, *_: bar(100 * (done + images / (of or 1))))
             return kept.every()
 
         for kind in kinds:
             kept = heads.importance(loaded, data, images, kind, seed)
-            importance[kind] = order = heads.summed(rows(kept, len(importance) + len(pruning)), names)
+            importance[kind] = order = heads.summed(rows(kept), names)
             if prune:
                 kept = heads.without(loaded, data, images, order, kind, seed)
-                pruning[kind] = heads.pruned(rows(kept, len(importance) + len(pruning)), order, seed)
-        behaviours = heads.means(rows(heads.behaviours(loaded, data, images, seed), len(importance) + len(pruning)))
+                pruning[kind] = heads.pruned(rows(kept), order, seed)
+        behaviours = heads.means(rows(heads.behaviours(loaded, data, images, seed)))
     first = importance[kinds[0]]
     return HeadAtlas(first.names, data, first.images, behaviours, importance, pruning)
 
