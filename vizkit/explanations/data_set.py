@@ -94,17 +94,13 @@ class Overview(Maps):
         features = found.logits if read is None else read.reshape(len(pixels), -1)
         shown = self._shown(pixels)
         small, scores = picture.thumbnails(shown, SIDE), picture.scores(shown)
-        attended = found.heats.get(CLASS_TOKEN)
-        missing = [True] * len(pixels) if attended is None else [bool(why) for why in found.reasons[CLASS_TOKEN]]
-        entropy = np.zeros(len(pixels), np.float32) if attended is None else evenness(attended.flatten(1)).numpy()
-        return self.columns(found, seen.labels) | {
-            "logits": lists(found.logits),
-            "features": lists(features),
-            "entropy": pyarrow.array(entropy, pyarrow.float32(), mask=np.array(missing)),
-            "thumbnail": fixed(small),
-            "scores": fixed(scores),
-            "hash": pyarrow.array(picture.hashes(shown)),
-        }
+        own = {"logits": lists(found.logits), "features": lists(features), "thumbnail": fixed(small)}
+        own |= {"scores": fixed(scores), "hash": pyarrow.array(picture.hashes(shown))}
+        if CLASS_TOKEN in found.heats:
+            entropy = evenness(found.heats[CLASS_TOKEN].flatten(1)).numpy()
+            missing = np.array([bool(why) for why in found.reasons[CLASS_TOKEN]])
+            own["entropy"] = pyarrow.array(entropy, pyarrow.float32(), mask=missing)
+        return self.columns(found, seen.labels) | own
 
     def _shown(self, pixels: Pixels) -> picture.Pictures:
         """As they looked before the model's preprocessing."""

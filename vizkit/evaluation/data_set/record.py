@@ -138,18 +138,14 @@ def record(
     "" for one that costs little. `how`: `workers`, `tell` and `stopping` as `Kept.fill` has them. Raises StoppedError,
     EvaluationError in one sentence where nothing can be recorded, NotApplicable where the model has no such map.
     """
-    kept = _kept(loaded, images, method)
-    try:
-        kept.fill(**how)
-        return _read(loaded, images, method or method_for(loaded), kept)
-    except RunError as error:
-        raise EvaluationError(str(error)) from error
-
-
-def _kept(loaded: Loaded, images: ImageSet, method: str) -> Kept:
     method = method or method_for(loaded)
     what = "data set", method, SIDE, loaded.labels
-    return Kept.of(loaded, images, BATCH, lambda: Overview(loaded, method), *what)
+    kept = Kept.of(loaded, images, BATCH, lambda: Overview(loaded, method), *what)
+    try:
+        kept.fill(**how)
+        return _read(loaded, images, method, kept)
+    except RunError as error:
+        raise EvaluationError(str(error)) from error
 
 
 def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded:
@@ -158,8 +154,8 @@ def _read(loaded: Loaded, images: ImageSet, method: str, kept: Kept) -> Recorded
     broken = {place: reason for place, reason in zip(table["key"].to_pylist(), why, strict=True) if reason}
     rows = np.flatnonzero([reason is None for reason in why])
     if not len(rows):
-        first = next(iter(broken.items()), ("", "there are none"))
-        raise EvaluationError(f"None of the {len(images):,} images of {images.name} can be read; {first[1]}")
+        first = next(iter(broken.values()), "there are none")
+        raise EvaluationError(f"None of the {len(images):,} images of {images.name} can be read; {first}")
     table = table.take(rows)
 
     def stacked(name: str) -> Any:
