@@ -54,9 +54,7 @@ def datasets(
 
 
 def _list_built_in() -> None:
-    width = max(map(len, ABOUT))
-    for name, about in ABOUT.items():
-        print(f"{name:{width}}  {about}")
+    print(aligned([*ABOUT.items()], left=2))
     print("\nA folder with a folder for each class, or a .zip of one, is a set too.")
 
 

@@ -58,10 +58,18 @@ def lesson(
         picture: Check on this image that comes with vizkit, by its name.
         output: The table of answers (CSV).
     """
-    {"check": _check, "new": _new, "words": _words, "answers": _answers}[action](files or [], model, picture, output)
+    match action:
+        case "check":
+            _check(files or [], model, picture)
+        case "new":
+            _new(files or [])
+        case "words":
+            _words()
+        case "answers":
+            _answers(files or [], output)
 
 
-def _check(files: list[Path], model: str, picture: str, output: Path) -> None:
+def _check(files: list[Path], model: str, picture: str) -> None:
     from vizkit.lessons.checking import minutes, problems
     from vizkit.lessons.shelf import read_file
 
@@ -77,7 +85,7 @@ def _check(files: list[Path], model: str, picture: str, output: Path) -> None:
         raise ValueError(f"{found} things to mend." if found > 1 else "One thing to mend." if found else "Give a file.")
 
 
-def _new(files: list[Path], model: str, picture: str, output: Path) -> None:
+def _new(files: list[Path]) -> None:
     if len(files) != 1 or files[0].exists():
         raise ValueError("Give the name of one file that is not there yet.")
     path = files[0].with_suffix(".md")
@@ -86,7 +94,7 @@ def _new(files: list[Path], model: str, picture: str, output: Path) -> None:
     print(f"{path}: now change it, then: vizkit lesson check {path}")
 
 
-def _words(files: list[Path], model: str, picture: str, output: Path) -> None:
+def _words() -> None:
     from vizkit.lessons.vocabulary import VOCABULARY
 
     for name, word in VOCABULARY.items():
@@ -94,7 +102,7 @@ def _words(files: list[Path], model: str, picture: str, output: Path) -> None:
         print(f"{name}({', '.join(given)})\n    {(word.__doc__ or '').partition(chr(10))[0]}")
 
 
-def _answers(files: list[Path], model: str, picture: str, output: Path) -> None:
+def _answers(files: list[Path], output: Path) -> None:
     from vizkit.from_json import ReportError
     from vizkit.lessons.answers import MOST_BYTES, as_csv, from_json
 

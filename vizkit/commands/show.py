@@ -8,7 +8,7 @@ from typing import Annotated, Any, get_args
 from cyclopts import App, Group, Parameter
 
 from vizkit.commands.options import BESIDE, OUTPUT, BesideSettings, BesideStep, Edits, Models, application, with_options
-from vizkit.commands.output import refuse_output, writing_to
+from vizkit.commands.output import aligned, refuse_output, writing_to
 from vizkit.views import FORMER, VIEWS, Entry, class_of
 
 CELL = "ROW,COLUMN from 1"
@@ -35,9 +35,7 @@ def show(asked: Sequence[str] = ()) -> App:
 def listing(*, list: Annotated[bool, Parameter(help="The views and their pages, in lines.")] = False) -> None:
     if not list:
         raise ValueError("Give the name of a view, or --list.")
-    width = max(map(len, VIEWS))
-    for name, entry in VIEWS.items():
-        print(f"{name.ljust(width)}  {entry.line}  (page {entry.page})")
+    print(aligned([(name, f"{entry.line}  (page {entry.page})") for name, entry in VIEWS.items()], left=2))
 
 
 def of_view(entry: Entry) -> App:
