@@ -12,7 +12,6 @@ from vizkit.commands.output import markdown
 from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, plan
 from vizkit.training.experiments.size_findings import findings, teacher_finding, teacher_gains
 from vizkit.training.experiments.size_results import Study, studies
-from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import runs
 
 __all__ = ["data_size", "finished"]
@@ -27,10 +26,7 @@ def data_size(*, data: Data = DATA, asked: Runs) -> None:
     """
     if asked.training:
         images = _images_of(data)
-        recipes: dict[str, Recipe] = {}
-        for seed in asked.seed or [0]:
-            recipes |= plan(asked.output.as_posix(), seed, data, images)
-        mine = trained(recipes, asked)
+        mine = trained(lambda seed: plan(asked.output.as_posix(), seed, data, images), asked)
     else:
         mine = list(runs(asked.output))
     parts = [_markdown(study) for study in studies(mine) if study.outcomes]

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from vizkit.commands.of_runs import Runs, trained
 from vizkit.commands.output import markdown
 from vizkit.training.experiments.memory import BY, COUNT, METHODS, TASKS, curves, measured, plan
-from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder, runs
 
 ALONG = {"length": "letters, after a gap of 8", "gap": "dots between 5 letters and the question mark"}
@@ -34,10 +33,7 @@ them."""
 
 
 def _trained(asked: Runs) -> list[RunFolder]:
-    recipes: dict[str, Recipe] = {}
-    for seed in asked.seed or [0]:
-        recipes |= plan(seed)
-    mine = trained(recipes, asked)
+    mine = trained(plan, asked)
     for run in mine:
         if measured(run) is None:
             from vizkit.training.experiments.memory_measured import measure

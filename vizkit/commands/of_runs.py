@@ -3,7 +3,7 @@
 What is done stays: killed at any moment, the same command goes on after the last finished epoch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -49,8 +49,10 @@ class Runs:
         print(f"{self.table}: {len(list(runs(self.output)))} runs")
 
 
-def trained(recipes: Mapping[str, Recipe], asked: Runs) -> list[RunFolder]:
-    """All these runs, after those that were missing have been trained. Raises as `finished` and `_train` do."""
+def trained(plan: Callable[[int], Mapping[str, Recipe]], asked: Runs) -> list[RunFolder]:
+    """All runs that are planned for each seed, after those that were missing have been trained. Raises as `finished`
+    and `_train` do."""
+    recipes = {name: recipe for seed in asked.seed or [0] for name, recipe in plan(seed).items()}
     missing = [name for name, recipe in recipes.items() if not finished(RunFolder(asked.output / name), recipe)]
     for place, name in enumerate(missing, 1):
         print(f"{name} ({place} of {len(missing)})", flush=True)
