@@ -163,6 +163,8 @@ def _joined(
 ) -> Outcome:
     """All models on the pictures that all of them know."""
     from vizkit.evaluation.measures import judge, measure
+    from vizkit.explanations.job import PLACE
+    from vizkit.models.probes.cost import device_in_words
 
     answers = [answer for _, answer in evaluated.values()]
     rows = reduce(np.intersect1d, [answer.rows for answer in answers])
@@ -184,7 +186,7 @@ def _joined(
                 loaded.licence,
                 loaded.parameters,
                 loaded.preprocessing.size_hw,
-                _device_of(loaded),
+                str(PLACE.get() or device_in_words(loaded)),
                 answer.images_per_s,
                 answer.seconds,
                 answer.weights,
@@ -220,18 +222,6 @@ def _joined(
         tuple(images.place(int(row)) for row in rows),
         tuple(judged),
     )
-
-
-def _device_of(loaded: "Loaded") -> str:
-    import torch
-
-    from vizkit.explanations.job import PLACE
-
-    if place := PLACE.get():
-        return str(place)
-    if loaded.device.type == "cuda":
-        return torch.cuda.get_device_name(loaded.device)
-    return f"CPU, {counted(torch.get_num_threads(), 'thread')}" if loaded.device.type == "cpu" else str(loaded.device)
 
 
 def versions() -> dict[str, str]:

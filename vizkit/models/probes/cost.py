@@ -147,12 +147,11 @@ def _settle(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
-def where(loaded: Loaded) -> str:
-    """The device in words."""
+def device_in_words(loaded: Loaded) -> str:
     if loaded.device.type == "cuda":
-        return f"{torch.cuda.get_device_name(loaded.device)}, torch {torch.__version__}"
+        return torch.cuda.get_device_name(loaded.device)
     threads = torch.get_num_threads()
-    return f"CPU, {threads} thread{'s' if threads > 1 else ''}, torch {torch.__version__}"
+    return f"CPU, {threads} thread{'s' if threads > 1 else ''}" if loaded.device.type == "cpu" else str(loaded.device)
 
 
 def measure(loaded: Loaded, pixels: Tensor, batch: int, tell: Callable[[str], None]) -> Measured:
@@ -174,4 +173,4 @@ def measure(loaded: Loaded, pixels: Tensor, batch: int, tell: Callable[[str], No
             loaded, pixels.expand(count, -1, -1, -1).contiguous(), lambda words=words: tell(words)
         )
         seconds[count], passes = (times[0], times[1], times[2]), min(passes, made)
-    return Measured(answering, learning, seconds, passes, where(loaded))
+    return Measured(answering, learning, seconds, passes, f"{device_in_words(loaded)}, torch {torch.__version__}")
