@@ -134,10 +134,12 @@ def _line(row: dict[str, Any]) -> dict[str, object]:
 
 def _said(row: dict[str, Any], names: dict[str, str]) -> list[str]:
     """A line for each number and sentence of a row; a class by its name."""
-    plain = {name: value for name, value in row.items() if not name.startswith(("map_", "low_", "high_"))}
-    words = {name: value.hex() if isinstance(value, bytes) else value for name, value in plain.items()}
-    lines = (f"{name}: {words[name]} {names.get(f'{name}_name', '')}" for name in words if words[name] is not None)
-    return [_plain(line.rstrip()) for line in lines]
+    lines = []
+    for name, value in row.items():
+        if value is not None and not name.startswith(("map_", "low_", "high_")):
+            words = value.hex() if isinstance(value, bytes) else value
+            lines.append(_plain(f"{name}: {words} {names.get(f'{name}_name', '')}".rstrip()))
+    return lines
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> None:
