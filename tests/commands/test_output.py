@@ -79,3 +79,11 @@ def test_an_ending_in_capitals_is_the_same_kind_of_file(given, name, first, tmp_
     assert main([*given, "--device", "cpu", "-o", name]) == 0
     assert Path(name).read_bytes().startswith(first)
     assert {path.name for path in tmp_path.iterdir()} == {"p.png", name}
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [("explained", "OUT.png, the maps over the image"), ("receptive-field", "A table to write.")]
+)
+def test_what_is_written_stands_in_the_help(command, words, capsys):
+    assert main([command, "--help"]) == 0
+    assert words in capsys.readouterr().out

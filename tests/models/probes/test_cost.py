@@ -9,7 +9,7 @@ from torch import nn
 from vizkit.analysis.comparison.published import IMAGENET
 from vizkit.image import Preprocessing
 from vizkit.models import ModelError
-from vizkit.models.probes.cost import held_answering, kept_learning, measure, seconds_of, tokens_of
+from vizkit.models.probes.cost import device_in_words, held_answering, kept_learning, measure, seconds_of, tokens_of
 from vizkit.models.probes.multiply_adds import counted
 from vizkit.models.sources.loaded import Loaded
 
@@ -18,6 +18,14 @@ CPU = torch.device("cpu")
 
 def loaded_of(model: nn.Module, side_px: int = 8) -> Loaded:
     return Loaded("own", model.eval(), CPU, Preprocessing((side_px, side_px), (0.5,) * 3, (0.5,) * 3))
+
+
+def test_a_device_is_called_what_it_is(monkeypatch):
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 2)
+    loaded = loaded_of(nn.Identity())
+    assert device_in_words(loaded) == "CPU, 2 threads"
+    loaded.device = torch.device("mps")
+    assert device_in_words(loaded) == "mps"
 
 
 @pytest.mark.product
