@@ -295,6 +295,4 @@ def _begin_with_usual_boxes(head: MLPHead) -> None:
 def _spread(count: int) -> Float[Tensor, "{count} 2"]:
     """Places all over the image, before the sigmoid: a grid that holds so many, its first cells."""
     side = math.ceil(math.sqrt(count))
-    at = (torch.arange(side) + 0.5) / side
-    y, x = torch.meshgrid(at, at, indexing="ij")
-    return torch.stack([x, y], -1).flatten(0, 1)[:count].logit()
+    return cell_middles((side, side))[:count].logit()
