@@ -35,8 +35,9 @@ def matches(model: nn.Module) -> bool:
     return home(model) in MODULES and hasattr(model, "head")
 
 
-def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
-    """All blocks in the order of the forward pass, as the model will run them on stages of these `grids`."""
+def blocks(model: nn.Module, size_hw: tuple[int, int]) -> Iterator[Block]:
+    """All blocks in the order of the forward pass, as the model will run them on an image of `size_hw`."""
+    grids = [stage.grid for stage in tokens_of(model, size_hw) if stage.grid]
     if is_torchvision(model):
         for s, stage in enumerate(list(model.features)[1::2]):  # pyright: ignore
             for b, block in enumerate(stage):
@@ -76,7 +77,7 @@ def step_px(model: nn.Module, size_hw: tuple[int, int]) -> int:
 
 def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
     stages = tokens_of(model, size_hw)
-    block = list(blocks(model, [stage.grid for stage in stages if stage.grid]))[index]
+    block = list(blocks(model, size_hw))[index]
     return placed(model, stages[block.stage], block, call)
 
 
@@ -93,7 +94,7 @@ def kept(model: nn.Module, keep: Keep) -> Keep:
 
 def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
     tokens = tokens_of(loaded.model, size_hw)
-    planned = list(blocks(loaded.model, [t.grid for t in tokens if t.grid]))
+    planned = list(blocks(loaded.model, size_hw))
     attention: list[Attention] = []
     for index, (block, call) in enumerate(zip(planned, result.calls, strict=False)):
         if index and block.stage != planned[index - 1].stage:
