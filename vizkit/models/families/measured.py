@@ -162,10 +162,14 @@ def _placed(extents: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
         expected = (torch.arange(len(ends)) + 0.5) * cell
         if bool((ends[:, 1].diff() < 0).any()) or bool(((centres - expected).abs() > max(cell, 16)).any()):
             return None
+    return _with_special(special, cells, grid, size_hw)
+
+
+def _with_special(special: Tensor, cells: Tensor, grid: tuple[int, int], size_hw: tuple[int, int]) -> Placed:
+    """Special tokens first, the others by their cells."""
     count = int(special.sum())
     ids = torch.empty(special.shape, dtype=torch.long)
-    ids[special] = torch.arange(count)
-    ids[on_grid] = count + cells
+    ids[special], ids[~special] = torch.arange(count), count + cells
     return Placed(_tokens(grid, count, size_hw), ids)
 
 
@@ -183,7 +187,4 @@ def _fitted(centres: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
     for measured_px, cell in ((x, cells % grid[1]), (y, cells // grid[1])):
         if torch.corrcoef(torch.stack([measured_px[~special], cell.double()]))[0, 1] < ALIKE:
             return None
-    ids = torch.empty(special.shape, dtype=torch.long)
-    ids[special] = torch.arange(int(special.sum()))
-    ids[~special] = int(special.sum()) + cells
-    return Placed(_tokens(grid, int(special.sum()), size_hw), ids)
+    return _with_special(special, cells, grid, size_hw)
