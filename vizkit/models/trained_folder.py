@@ -9,7 +9,7 @@ from torch import nn
 
 from vizkit.models.sources.checkpoint import read_header, refuse_sizes
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import bytes_of, refuse_over_budget, sketch
+from vizkit.models.sources.sizing import planned, refuse_missing_numbers, shapes_of
 
 Network = TypeVar("Network", bound=nn.Module)
 
@@ -52,7 +52,7 @@ def network_of(
     build: Callable[[str, dict], Network],
     what: str,
 ) -> Network:
-    """The network that config.json describes, with the weights beside it.
+    """The network that config.json describes, with the weights beside it, in evaluation mode, without gradients.
 
     `names`: those that `build(name, sizes)` knows; `what` they are, for the sentence, such as "network of texts". Made
     without numbers first: a small file cannot ask for a large network. Raises ModelError.
@@ -61,17 +61,16 @@ def network_of(
     if not isinstance(name, str) or name not in names or not isinstance(sizes, dict):
         raise ModelError(f"The config.json of {title} names no {what}; there are {', '.join(names)}.")
     refuse_sizes(title, sizes)
-    planned = sketch(title, lambda: build(name, sizes))
-    if planned is None:
+    drawn = planned(title, lambda: build(name, sizes))
+    if drawn is None:
         raise ModelError(f"The config.json of {title} gives sizes that no {name} can have.")
-    refuse_over_budget(title, bytes_of(planned))
-    shapes = {key: tuple(tensor.shape) for key, tensor in planned.state_dict().items()}
     file = folder / "model.safetensors"
-    if read_header(file).holds.shapes != shapes:
+    if read_header(file).holds.shapes != shapes_of(drawn.state_dict()):
         raise ModelError(f"The weights of {title} are of another network than its config.json says.")
     model = build(name, sizes)
     model.load_state_dict(load_file(file))
-    return model
+    refuse_missing_numbers(title, model)
+    return model.eval().requires_grad_(False)
 
 
 def licence_of(config: Mapping[str, Any]) -> str:

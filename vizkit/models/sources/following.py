@@ -11,6 +11,7 @@ from typing import Any
 from torch import nn
 
 from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.sizing import shapes_of
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -32,16 +33,20 @@ def followed(title: str, model: nn.Module, shapes: Shapes, size_hw: tuple[int, i
     return args
 
 
+def weight_named(model: Any, entry: str, usual: str) -> str:
+    """What timm calls the weight of its "classifier" or "first_conv", of several the first."""
+    name = (getattr(model, "pretrained_cfg", None) or {}).get(entry) or usual
+    return f"{name if isinstance(name, str) else name[0]}.weight"
+
+
 def classes(model: Any, shapes: Shapes) -> dict[str, Any]:
     """No head: the model gives features."""
-    head = (getattr(model, "pretrained_cfg", None) or {}).get("classifier") or "head"
-    shape = shapes.get(f"{head if isinstance(head, str) else head[0]}.weight", ())
+    shape = shapes.get(weight_named(model, "classifier", "head"), ())
     return {"num_classes": shape[0] if len(shape) > 1 else 0}
 
 
 def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
-    first = (getattr(model, "pretrained_cfg", None) or {}).get("first_conv") or "patch_embed.proj"
-    name = f"{first if isinstance(first, str) else first[0]}.weight"
+    name = weight_named(model, "first_conv", "patch_embed.proj")
     found, own = shapes.get(name, ()), model.state_dict().get(name)
     if len(found) == 5:
         raise ModelError(f"{title} takes volumes, not images: its patches have three sides.")
@@ -119,7 +124,7 @@ def vit(
     title: str, model: Any, shapes: Shapes, found: Mapping[str, Any], size_hw: tuple[int, int] | None
 ) -> dict[str, Any]:
     """What timm's ViT has as an option."""
-    own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    own = shapes_of(model.state_dict())
     width, needed = shapes.get("norm.weight", shapes.get("fc_norm.weight", (0,)))[0], model.embed_dim
     if width not in (0, needed):
         raise ModelError(

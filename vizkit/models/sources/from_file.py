@@ -19,6 +19,7 @@ from vizkit.models.sources.creating import (
     by,
     create,
     known,
+    load_weights,
     misfit,
     plan,
     published_as,
@@ -27,6 +28,7 @@ from vizkit.models.sources.creating import (
 from vizkit.models.sources.following import followed
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
+from vizkit.models.sources.sizing import shapes_of
 from vizkit.models.sources.weight_names import MONAI, from_monai
 
 State = dict[str, Tensor]
@@ -69,9 +71,7 @@ def from_checkpoint(
         if size_hw is None:
             raise
         state, stretched = translated(path.name, name, weights, model, stretch=True), True
-    if error := misfit(path.name, name, state, model.state_dict()):
-        raise error
-    model.load_state_dict(state)
+    load_weights(model, path.name, name, state)
     _refuse_other_tables(path.name, file.state, model)
     if "visual.proj" in file.state:
         model.num_classes = 0  # CLIP's head projects into the space that it shares with texts: it gives features
@@ -145,11 +145,11 @@ def _shapes_in_timms_names(name: str, state: State, drawn: nn.Module) -> dict[st
     its translation."""
     rest = {key: value.to("meta") for key, value in state.items() if not SIZED.search(key)}
     try:
-        rest = {key: tuple(value.shape) for key, value in filtered(name, rest, drawn).items()}
+        rest = shapes_of(filtered(name, rest, drawn))
     except Exception:  # weights of another model; comparing them will say so
-        rest = {key: tuple(value.shape) for key, value in state.items()}
+        rest = shapes_of(state)
     buffers = ("relative_position_index", "attn_mask")
-    kept = {k: tuple(v.shape) for k, v in state.items() if SIZED.search(k) or k.endswith(buffers)}
+    kept = {key: shape for key, shape in shapes_of(state).items() if SIZED.search(key) or key.endswith(buffers)}
     for raw, own in ((RAW_PATCHES, "patch_embed.proj.weight"), (RAW_POSITIONS, "pos_embed")):
         for key in raw:
             if key in kept:
@@ -184,7 +184,7 @@ def translated(title: str, name: str, state: State, model: Any, *, stretch: bool
         with _NoResampling():
             return filtered(name, state, model)
     except Exception as error:  # timm's translation trips over what it has never seen
-        refuse_stretched_positions(title, {key: tuple(value.shape) for key, value in state.items()}, model)
+        refuse_stretched_positions(title, shapes_of(state), model)
         differs = next((k for k, v in state.items() if k in own and v.shape != own[k].shape), "")
         if isinstance(error, _ResampledError) and differs:
             raise ModelError(

@@ -17,7 +17,7 @@ from vizkit.models.sources.creating import Size, by, create, known, norm_of, ope
 from vizkit.models.sources.fitting import fits, fitting
 from vizkit.models.sources.following import trained_at
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
-from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
+from vizkit.models.sources.from_transformers import from_transformers, is_transformers, read_config
 from vizkit.models.sources.hub import ModelError, PartError, UnnamedError
 from vizkit.models.sources.loaded import Loaded, described, with_head, with_labels
 from vizkit.models.sources.sizing import refuse_missing_numbers
@@ -262,7 +262,8 @@ def _notes(folder: Path, title: str, step: int) -> str:
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
     """Refuse a model by its config.json alone."""
     if is_transformers(folder):
-        return plan_transformers(folder, title)
+        read_config(folder, title)
+        return
     known(checkpoint.read_config(folder / "config.json", title)["architecture"])
     plan(f"local-dir:{folder}", size_hw, title)
 

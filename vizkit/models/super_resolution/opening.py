@@ -7,7 +7,6 @@ import torch
 
 from vizkit.models.networks.super_resolution.ttsr import NETWORKS, TTSR, build
 from vizkit.models.sources.checkpoint import read_json
-from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "super_resolution"
@@ -44,6 +43,4 @@ def open_enlarger(source: str | Path) -> Enlarger:
     folder, title = folder_of(source, BUNDLED, "that enlarges")
     config = read_json(folder / "config.json", title)
     model = network_of(folder, title, config, NETWORKS, build, "network that enlarges")
-    refuse_missing_numbers(title, model)
-    model.eval().requires_grad_(False)
     return Enlarger(title, model, licence_of(config))

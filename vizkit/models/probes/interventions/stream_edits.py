@@ -6,7 +6,6 @@ They are hooks and tables of a second model that shares all other weights; the f
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -120,11 +119,7 @@ def _hook(loaded: Loaded, model: nn.Module, edit: Edit, reference: Tensor | None
             raise NotApplicable("The direction of this class at this block was not given.")
         change = partial(add, edit, direction)
 
-    def changed(module: nn.Module, inputs: tuple, out: Any) -> Any:
-        del module, inputs
-        return change(out)
-
-    model.get_submodule(path).register_forward_hook(changed)
+    model.get_submodule(path).register_forward_hook(lambda _, __, out: change(out))
 
 
 def put_in(edit: Edit, other: Float[Tensor, "*place channel"], out: Tensor) -> Tensor:
