@@ -25,13 +25,11 @@ def register(network: type[nn.Module], names: Iterable[str], file: str, **how: A
 
         def made(pretrained: bool = False, variant: str = name, **options: Any) -> nn.Module:
             options = {**SIZES[variant.rpartition("_")[2]], **options}
-            return build_model_with_cfg(network, variant, pretrained, feature_cfg=FEATURES, **how, **options)
+            getter = {"out_indices": 3, "feature_cls": "getter"}
+            return build_model_with_cfg(network, variant, pretrained, feature_cfg=getter, **how, **options)
 
         made.__name__, made.__module__ = name, file
         register_model(made)
-
-
-FEATURES = {"out_indices": 3, "feature_cls": "getter"}
 
 
 def config(**facts: Any) -> dict[str, Any]:

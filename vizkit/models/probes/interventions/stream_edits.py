@@ -3,7 +3,7 @@
 They are hooks and tables of a second model that shares all other weights; the first is never touched.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -112,7 +112,7 @@ def _hook(loaded: Loaded, model: nn.Module, edit: Edit, reference: Tensor | None
     if edit.kind == "patch":
         if reference is None:
             raise NotApplicable("What is put in is taken from a reference image: give one.")
-        change = partial(put_in, edit, outputs_of(loaded, reference, [path])[path].mean(0))
+        change: Callable[..., Tensor] = partial(put_in, edit, outputs_of(loaded, reference, [path])[path].mean(0))
     else:
         direction = directions.get((edit.layer, edit.numbers[0]))
         if direction is None:
