@@ -134,7 +134,7 @@ def alderfly(one: Specimen) -> None:
         _feather(one, float(y), one.vary(0.31, 0.1) * (1.15 - 0.3 * y))
     profile = [(0.42, 0.1), (0.55, 0.1), (0.8, 0.07), (1.0, 0.03)]
     one.segments("abdomen", profile, np.linspace(0.43, 1.0, 10))
-    one.freckles(int(one.draw.integers(0, 6)), profile, 85)
+    one.freckles(0, 6, profile, 85)
     for front, half in ((0.34, 0.098), (0.25, 0.095), (0.13, 0.088)):
         shield = [(front, half * 0.7), (front + 0.03, half), (front + 0.08, half), (front + 0.12, half * 0.6)]
         one.body("thorax", shield)

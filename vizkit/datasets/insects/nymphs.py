@@ -17,7 +17,7 @@ def mayfly(one: Specimen) -> None:
         one.blade("gills", (0.05, y), one.vary(1.3, 0.07), size * (1 - 0.06 * abs(3 - number)), 0.024, 24, 230)
     profile = [(0.36, 0.1), (0.5, 0.1), (0.75, 0.072), (1.0, 0.035)]
     one.segments("abdomen", profile, np.linspace(0.37, 1.0, 11))
-    one.freckles(int(one.draw.integers(0, 6)), profile, 80)
+    one.freckles(0, 6, profile, 80)
     one.body("thorax", [(0.1, 0.06), (0.16, 0.1), (0.28, 0.125), (0.38, 0.1), (0.42, 0.03)])
     one.mark(hull([(0.19, 0.0), (0.195, 0.11), (0.2, 0.0)], 3), 85)
     one.blade("wing pads", (0.06, 0.27), -0.12, one.vary(0.24, 0.12), 0.045)
@@ -75,7 +75,7 @@ def dragonfly(one: Specimen) -> None:
     profile = [(0.38, wide * 0.6), (0.5, wide * 0.85), (0.68, wide), (0.85, wide * 0.78), (0.98, wide * 0.25)]
     one.segments("abdomen", profile, np.linspace(0.4, 0.98, 9), bulge=0.03)
     one.stripe(0.45, 0.95, 0.018, 90)
-    one.freckles(int(one.draw.integers(2, 9)), profile, 85)
+    one.freckles(2, 9, profile, 85)
     one.body("thorax", [(0.15, 0.09), (0.2, 0.15), (0.3, 0.185), (0.4, 0.17), (0.46, 0.05)])
     one.mark(hull([(0.225, 0.0), (0.235, 0.15), (0.245, 0.0)], 3), 85)
     for root, shade in ((0.15, 0), (0.07, 14)):

@@ -87,8 +87,9 @@ class Specimen:
         middle = ((front + back) / 2, half_width)
         self.mark(hull([(front, half_width * 0.6), middle, (back, half_width * 0.3)], 3), shade)
 
-    def freckles(self, count: int, profile: Sequence, shade: int) -> None:
-        """Pairs of spots on the back, inside the outline given by rows (y, half width)."""
+    def freckles(self, fewest: int, end: int, profile: Sequence, shade: int) -> None:
+        """Pairs of spots, `fewest` to less than `end`, on the back, inside the outline of rows (y, half width)."""
+        count = int(self.draw.integers(fewest, end))
         y, half = np.asarray(profile, dtype=float).T
         for at in self.draw.uniform(y[0], y[-1], count):
             x = np.interp(at, y, half) * self.draw.uniform(0.2, 0.75)
