@@ -1,5 +1,6 @@
 """Networks as our training writes them: a folder with config.json and model.safetensors, bundled or of a run."""
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,39 +10,22 @@ from torch import nn
 
 from vizkit.models.sources.checkpoint import read_header, refuse_sizes
 from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.loading import bundled_folder
 from vizkit.models.sources.sizing import planned, refuse_missing_numbers, shapes_of
 
 Network = TypeVar("Network", bound=nn.Module)
 
 
-def folders_in(home: Path) -> list[str]:
-    """The names of the folders with a config.json, in order."""
-    return sorted(file.parent.name for file in home.glob("*/config.json"))
-
-
-def folder_of(source: str | Path, home: Path, kind: str = "") -> tuple[Path, str]:
-    """The folder of "bundled:<name>", which is in `home`, or of a run, and its title.
-
-    `kind`: what the bundled models of `home` are, for the sentence, such as "of texts". Raises ModelError.
-    """
+def folder_of(source: str | Path, home: Path, kind: str) -> tuple[Path, str]:
+    """The folder of "bundled:<name>", see `bundled_folder`, or of a run, and its title. Raises ModelError."""
     bundled, _, name = str(source).partition(":")
     if bundled == "bundled":
-        if name not in folders_in(home):
-            what = " ".join(["bundled model", *([kind] if kind else [])])
-            raise ModelError(f"There is no {what} {name[:60]!r}; there are {', '.join(folders_in(home)) or 'none'}.")
-        return home / name, name
+        return bundled_folder(name, home, kind), name
     folder = Path(source)
     title = folder.name[:60]
-    if not all(_is_file(folder / file) for file in ("config.json", "model.safetensors")):
+    if not all(os.path.isfile(folder / file) for file in ("config.json", "model.safetensors")):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
     return folder, title
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # too long for a name, not readable
-        return False
 
 
 def network_of(

@@ -11,7 +11,8 @@ from vizkit.models.detection.resizing import resized_hw
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import read_json, refuse_sizes
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
+from vizkit.models.sources.loading import bundled_names
+from vizkit.models.trained_folder import folder_of, licence_of, network_of
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
@@ -49,12 +50,12 @@ class Detector:
 
 def bundled_detectors() -> list[str]:
     """Those that ship with vizkit."""
-    return folders_in(BUNDLED)
+    return bundled_names(BUNDLED)
 
 
 def detector_folder(source: str | Path) -> tuple[Path, str]:
     """Where the files of a network lie, and what it is called. Raises ModelError."""
-    return folder_of(source, BUNDLED, "that finds things")
+    return folder_of(source, BUNDLED, " that finds things")
 
 
 def open_detector(source: str | Path) -> Detector:

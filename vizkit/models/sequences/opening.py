@@ -15,7 +15,8 @@ from vizkit.models.sequences.loaded import SequenceModel, Task
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
+from vizkit.models.sources.loading import bundled_names
+from vizkit.models.trained_folder import folder_of, licence_of, network_of
 from vizkit.vocabulary import Vocabulary
 from vizkit.writing import read_bytes
 
@@ -25,7 +26,7 @@ MOST_WORDS, LONGEST_WORD = 100_000, 60
 
 def bundled_sequences() -> list[str]:
     """The models of texts that ship with vizkit."""
-    return folders_in(BUNDLED)
+    return bundled_names(BUNDLED)
 
 
 def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> SequenceModel:
@@ -36,7 +37,7 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
     place, bundled = torch.device(device), str(source).startswith("bundled:")
     if not bundled and is_transformers(Path(source)):
         return from_library(Path(source), Path(source).name[:60], place)
-    folder, title = folder_of(source, BUNDLED, "of texts")
+    folder, title = folder_of(source, BUNDLED, " of texts")
     model = _from_folder(folder, title, "bundled with vizkit" if bundled else "run folder", place)
     aligned = _facts(folder / "alignment.json") if bundled else {}  # written by benchmarks/bundled/alignment.py
     return replace(model, facts={**model.facts, "alignment": aligned}) if aligned else model

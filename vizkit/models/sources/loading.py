@@ -123,11 +123,8 @@ def _is_folder(source: str | Path) -> bool:
     """Whether to look there; a folder that happens to be called like a timm model has to be given as a Path."""
     import timm
 
-    try:
-        taken = isinstance(source, str) and (not source or timm.is_model(source))
-        return not taken and Path(source).is_dir()
-    except OSError:  # too long for a name, not readable
-        return False
+    taken = isinstance(source, str) and (not source or timm.is_model(source))
+    return not taken and os.path.isdir(source)
 
 
 def _other_file(name: str) -> ModelError | None:
@@ -160,15 +157,17 @@ def _placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
     return loaded
 
 
-def bundled_names() -> list[str]:
+def bundled_names(home: Path = BUNDLED) -> list[str]:
     """The models that ship with vizkit and need no network."""
-    return sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
+    return sorted(file.parent.name for file in home.glob("*/config.json"))
 
 
-def bundled_folder(name: str) -> Path:
-    if name not in bundled_names():
-        raise ModelError(f"There is no bundled model {name[:60]!r}; there are {', '.join(bundled_names()) or 'none'}.")
-    return BUNDLED / name
+def bundled_folder(name: str, home: Path = BUNDLED, kind: str = "") -> Path:
+    """`kind`: what the models of `home` are, for the sentence, such as " of texts"."""
+    names = bundled_names(home)
+    if name not in names:
+        raise ModelError(f"There is no bundled model{kind} {name[:60]!r}; there are {', '.join(names) or 'none'}.")
+    return home / name
 
 
 def _from_timm(name: str, pretrained: bool, size_hw: Size | None, options: dict[str, Any]) -> Loaded:

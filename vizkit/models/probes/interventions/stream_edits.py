@@ -3,9 +3,10 @@
 They are hooks and tables of a second model that shares all other weights; the first is never touched.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -112,14 +113,17 @@ def _hook(loaded: Loaded, model: nn.Module, edit: Edit, reference: Tensor | None
     if edit.kind == "patch":
         if reference is None:
             raise NotApplicable("What is put in is taken from a reference image: give one.")
-        change: Callable[..., Tensor] = partial(put_in, edit, outputs_of(loaded, reference, [path])[path].mean(0))
+        change = partial(put_in, edit, outputs_of(loaded, reference, [path])[path].mean(0))
     else:
         direction = directions.get((edit.layer, edit.numbers[0]))
         if direction is None:
             raise NotApplicable("The direction of this class at this block was not given.")
         change = partial(add, edit, direction)
 
-    model.get_submodule(path).register_forward_hook(lambda _, __, out: change(out))
+    def changed(_: nn.Module, __: tuple, out: Any) -> Any:
+        return change(out)
+
+    model.get_submodule(path).register_forward_hook(changed)
 
 
 def put_in(edit: Edit, other: Float[Tensor, "*place channel"], out: Tensor) -> Tensor:
