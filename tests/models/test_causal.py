@@ -14,7 +14,7 @@ import vizkit
 from tests.drawn import noisy_picture
 from vizkit.geometry import id_of, window_ids
 from vizkit.models import Keep, families
-from vizkit.models.families.swin import blocks, tokens_of
+from vizkit.models.families.swin import blocks
 from vizkit.models.sources.loaded import Loaded, described
 from vizkit.traces import Attention, Trace, dense
 
@@ -100,8 +100,7 @@ def test_swin_one_token_reaches_the_predicted_queries_and_no_other(swin):
 @pytest.mark.product
 def test_swin_shifts_where_the_block_shifts(swin):
     model, size_hw, trace = swin
-    grids = [tokens.grid for tokens in tokens_of(model, size_hw)]
-    planned = {block.path: block for block in blocks(model, grids)}
+    planned = {block.path: block for block in blocks(model, size_hw)}
     for layer in trace.attention:
         if layer.learned:
             grid, block = layer.query.grid, planned[layer.name]

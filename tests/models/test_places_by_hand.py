@@ -266,7 +266,7 @@ def test_stages_of_swin():
     assert [(each.grid, each.stride) for each in swin.tokens_of(wide, (8, 16))] == [((4, 4), 4.0), ((2, 2), 8.0)]
     assert swin.step_px(model, (40, 56)) == 8
     assert swin.expected(model) == 3
-    found = list(swin.blocks(model, [(10, 14), (5, 7)]))
+    found = list(swin.blocks(model, (40, 56)))
     assert [(each.path, each.stage, each.window, each.shift) for each in found] == [
         ("layers.0.blocks.0.attn", 0, (4, 4), (0, 0)),
         ("layers.0.blocks.1.attn", 0, (4, 4), (2, 2)),
@@ -288,7 +288,7 @@ def test_stages_of_torchvisions_swin():
         model = SwinTransformer([4, 4], 8, [2, 2], [1, 1], [4, 4], num_classes=2)
     assert [tokens.grid for tokens in swin.tokens_of(model, (36, 32))] == [(9, 8), (5, 4)]
     assert swin.expected(model) == 4
-    found = list(swin.blocks(model, [(9, 8), (5, 4)]))
+    found = list(swin.blocks(model, (36, 32)))
     assert [(each.path, each.stage, each.window, each.shift) for each in found] == [
         ("features.1.0.attn", 0, (4, 4), (0, 0)),
         ("features.1.1.attn", 0, (4, 4), (2, 2)),
@@ -298,7 +298,7 @@ def test_stages_of_torchvisions_swin():
     one = swin.layer_at(model, (36, 32), 1, call(found[1].path, 6, 1, 16, 16))
     assert torch.equal(one.key_ids, window_ids((9, 8), (4, 4), (2, 2), pad_first=True))
     assert swin.matches(model)
-    assert [each.shift for each in swin.blocks(model, [(4, 9), (2, 5)])] == [(0, 0), (0, 2), (0, 0), (0, 2)]
+    assert [each.shift for each in swin.blocks(model, (16, 36))] == [(0, 0), (0, 2), (0, 0), (0, 2)]
 
 
 def test_the_trace_of_a_small_swin():

@@ -112,12 +112,10 @@ def _damage_in_a_sentence() -> Iterator[None]:
         raise DatasetError("The zip file is encrypted; pack it again without a password.") from None
     except FileExistsError:
         raise DatasetError("The zip file holds a file and a folder of one name; pack it again.") from None
-    except _DAMAGED:
+    except (OSError, *_DAMAGED) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # bz2 raises one without a number of damaged data
+            raise
         raise DatasetError("The zip file is damaged or cut off; pack it or copy it again.") from None
-    except OSError as error:
-        if error.errno is None:  # bz2 says so of damaged data
-            raise DatasetError("The zip file is damaged or cut off; pack it or copy it again.") from None
-        raise
 
 
 def _pictures(file: zipfile.ZipFile) -> Contents:

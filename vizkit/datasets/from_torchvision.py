@@ -24,10 +24,11 @@ VAL_SHARE = 0.1  # of train, where the set itself has no val
 SILENCE_S = 10.0  # a download ends when nothing has come for so long
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
+_CIFAR = {"train": {"train": True}, "val": {"train": True}, "test": {"train": False}}
 # name → torchvision's class, and what it calls our splits; where val is called like train, it is divided off train.
 SETS: dict[str, tuple[str, dict[str, dict[str, Any]]]] = {
-    "cifar10": ("CIFAR10", {"train": {"train": True}, "val": {"train": True}, "test": {"train": False}}),
-    "cifar100": ("CIFAR100", {"train": {"train": True}, "val": {"train": True}, "test": {"train": False}}),
+    "cifar10": ("CIFAR10", _CIFAR),
+    "cifar100": ("CIFAR100", _CIFAR),
     "flowers102": ("Flowers102", {split: {"split": split} for split in ("train", "val", "test")}),
     "pets": (
         "OxfordIIITPet",
@@ -60,15 +61,9 @@ def open_torchvision(name: str, split: str, *, seed: int = 0) -> ImageSet:
     made = _made(name, split, str(home))
     targets = np.array(getattr(made, "targets", None) or made._labels, np.int64)
     source = Cifar(name, split, str(home)) if hasattr(made, "data") else _files(made, home)
-    whole = ImageSet(
-        f"torchvision:{name}",
-        split,
-        tuple(made.classes),
-        targets,
-        source,
-        digest_of("torchvision", name, SETS[name][1][split], targets.tobytes()),
-    )
     calls = SETS[name][1]
+    digest = digest_of("torchvision", name, calls[split], targets.tobytes())
+    whole = ImageSet(f"torchvision:{name}", split, tuple(made.classes), targets, source, digest)
     if split == "test" or calls["train"] != calls["val"]:
         return whole
     keys = [str(row) for row in range(len(whole))]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from vizkit.datasets.data_check import counts
 from vizkit.datasets.image_set import DatasetError, ImageSet
 
 SAMPLE = 32  # pictures opened for their sizes: enough for a median, quick for large photographs
@@ -30,10 +31,9 @@ class Summary:
         return small if len(np.unique(by_area, axis=0)) == 1 else f"smallest {small}, median {median}, largest {large}"
 
 
-def summary(image_set: ImageSet, *, sample: int = SAMPLE) -> Summary:
-    """Counts of all classes, and the sizes of `sample` pictures spread evenly over the set."""
-    counts = np.bincount(image_set.targets, minlength=len(image_set.labels)).tolist()
-    rows = np.unique(np.linspace(0, len(image_set) - 1, min(sample, len(image_set))).astype(int))
+def summary(image_set: ImageSet) -> Summary:
+    """Counts of all classes, and the sizes of SAMPLE pictures spread evenly over the set."""
+    rows = np.unique(np.linspace(0, len(image_set) - 1, min(SAMPLE, len(image_set))).astype(int))
     sizes, unreadable = [], 0
     for row in rows.tolist():
         try:
@@ -41,7 +41,7 @@ def summary(image_set: ImageSet, *, sample: int = SAMPLE) -> Summary:
         except DatasetError:
             unreadable += 1
     sizes_hw = np.array(sizes, np.int64).reshape(-1, 2)
-    return Summary(len(image_set), dict(zip(image_set.labels, counts, strict=True)), sizes_hw, unreadable)
+    return Summary(len(image_set), counts(image_set), sizes_hw, unreadable)
 
 
 def check(

@@ -6,12 +6,12 @@ from pathlib import Path
 import torch
 
 from vizkit import models
+from vizkit.models.sources.checkpoint import SUFFIXES
 from vizkit.models.sources.creating import known
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loading import Loaded
 
 NAME = r"bundled:\w[\w.-]*@[1-9]\d{0,11}|((bundled|torchvision):)?\w[\w.-]*|hf-hub:\w[\w.-]*/\w[\w.-]*"
-SUFFIXES = (".safetensors", ".pt", ".pth", ".bin", ".ckpt", ".tar")
 
 
 def named(source: str, size_hw: tuple[int, int] | None = None, device: str | torch.device | None = None) -> Loaded:

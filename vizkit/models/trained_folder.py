@@ -1,5 +1,6 @@
 """Networks as our training writes them: a folder with config.json and model.safetensors, bundled or of a run."""
 
+import os
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -9,39 +10,22 @@ from torch import nn
 
 from vizkit.models.sources.checkpoint import read_header, refuse_sizes
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import bytes_of, refuse_over_budget, sketch
+from vizkit.models.sources.loading import bundled_folder
+from vizkit.models.sources.sizing import planned, refuse_missing_numbers, shapes_of
 
 Network = TypeVar("Network", bound=nn.Module)
 
 
-def folders_in(home: Path) -> list[str]:
-    """The names of the folders with a config.json, in order."""
-    return sorted(file.parent.name for file in home.glob("*/config.json"))
-
-
-def folder_of(source: str | Path, home: Path, kind: str = "") -> tuple[Path, str]:
-    """The folder of "bundled:<name>", which is in `home`, or of a run, and its title.
-
-    `kind`: what the bundled models of `home` are, for the sentence, such as "of texts". Raises ModelError.
-    """
+def folder_of(source: str | Path, home: Path, kind: str) -> tuple[Path, str]:
+    """The folder of "bundled:<name>", see `bundled_folder`, or of a run, and its title. Raises ModelError."""
     bundled, _, name = str(source).partition(":")
     if bundled == "bundled":
-        if name not in folders_in(home):
-            what = " ".join(["bundled model", *([kind] if kind else [])])
-            raise ModelError(f"There is no {what} {name[:60]!r}; there are {', '.join(folders_in(home)) or 'none'}.")
-        return home / name, name
+        return bundled_folder(name, home, kind), name
     folder = Path(source)
     title = folder.name[:60]
-    if not all(_is_file(folder / file) for file in ("config.json", "model.safetensors")):
+    if not all(os.path.isfile(folder / file) for file in ("config.json", "model.safetensors")):
         raise ModelError(f"{title} is no run folder: config.json and model.safetensors are needed.")
     return folder, title
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # too long for a name, not readable
-        return False
 
 
 def network_of(
@@ -52,7 +36,7 @@ def network_of(
     build: Callable[[str, dict], Network],
     what: str,
 ) -> Network:
-    """The network that config.json describes, with the weights beside it.
+    """The network that config.json describes, with the weights beside it, in evaluation mode, without gradients.
 
     `names`: those that `build(name, sizes)` knows; `what` they are, for the sentence, such as "network of texts". Made
     without numbers first: a small file cannot ask for a large network. Raises ModelError.
@@ -61,17 +45,16 @@ def network_of(
     if not isinstance(name, str) or name not in names or not isinstance(sizes, dict):
         raise ModelError(f"The config.json of {title} names no {what}; there are {', '.join(names)}.")
     refuse_sizes(title, sizes)
-    planned = sketch(title, lambda: build(name, sizes))
-    if planned is None:
+    drawn = planned(title, lambda: build(name, sizes))
+    if drawn is None:
         raise ModelError(f"The config.json of {title} gives sizes that no {name} can have.")
-    refuse_over_budget(title, bytes_of(planned))
-    shapes = {key: tuple(tensor.shape) for key, tensor in planned.state_dict().items()}
     file = folder / "model.safetensors"
-    if read_header(file).holds.shapes != shapes:
+    if read_header(file).holds.shapes != shapes_of(drawn.state_dict()):
         raise ModelError(f"The weights of {title} are of another network than its config.json says.")
     model = build(name, sizes)
     model.load_state_dict(load_file(file))
-    return model
+    refuse_missing_numbers(title, model)
+    return model.eval().requires_grad_(False)
 
 
 def licence_of(config: Mapping[str, Any]) -> str:

@@ -63,10 +63,15 @@ def draw(index: int, *, split: str = "train", seed: int = 0, size_px: int = 224,
 
 def label_of(index: int, split: str = "train", seed: int = 0) -> int:
     """The label of sample `index` without drawing it. Each run of twelve, from 0, holds every class once."""
+    refuse(index, split, seed)
+    block, place = divmod(index, len(LABELS))
+    order = np.random.default_rng([seed, SPLITS.index(split), block, _LABEL_STREAM]).permutation(len(LABELS))
+    return int(order[place])
+
+
+def refuse(index: int, split: str, seed: int) -> None:
+    """ValueError where there is no such sample."""
     if split not in SPLITS:
         raise ValueError(f"expected a split of {', '.join(SPLITS)}, found {split!r}")
     if index < 0 or seed < 0:
         raise ValueError(f"expected an index and a seed of at least 0, found {index} and {seed}")
-    block, place = divmod(index, len(LABELS))
-    order = np.random.default_rng([seed, SPLITS.index(split), block, _LABEL_STREAM]).permutation(len(LABELS))
-    return int(order[place])

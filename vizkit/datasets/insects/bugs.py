@@ -16,14 +16,14 @@ def diving_beetle(one: Specimen) -> None:
     one.leg((0.16, 0.4), (8.0, 40.0, 55.0), (0.17, 0.15, 0.1), 0.022)
     one.leg((0.14, 0.22), (-30.0, -62.0, -80.0), (0.15, 0.12, 0.08), 0.024)
     one.feelers(0.07, 0.04, one.vary(0.26, 0.15), 0.85, 0.009)
-    one.plate("head", hull([(-0.01, 0.05), (0.02, 0.1), (0.09, 0.14), (0.13, 0.13)]), 0)
+    one.body("head", [(-0.01, 0.05), (0.02, 0.1), (0.09, 0.14), (0.13, 0.13)], 0)
     one.eyes(0.115, 0.075, 0.026, 0.032)
     profile = np.array([(0.24, 0.86), (0.34, 0.95), (0.58, 1.0), (0.8, 0.78), (0.95, 0.34), (1.0, 0.0)]) * (1, wide)
-    one.plate("abdomen", hull(profile), -14)
+    one.body("abdomen", profile, -14)
     rim = one.draw.integers(0, 60)  # pale in many diving beetles
-    one.plate("abdomen", hull(profile * (1, 0.9)), int(-14 - rim / 2))
+    one.body("abdomen", profile * (1, 0.9), int(-14 - rim / 2))
     shield = [(0.1, 0.12), (0.12, wide * 0.58), (0.2, wide * 0.8), (0.265, wide * 0.88), (0.27, 0.0)]
-    one.plate("thorax", hull(shield), -10)
+    one.body("thorax", shield, -10)
     one.mark(strip([(0, 0.27, 0.004), (0, 0.6, 0.005), (0, 0.99, 0.003)], 2), 40)
     for side in (-1, 1):
         for x in (0.35, 0.65):
@@ -43,9 +43,9 @@ def water_strider(one: Specimen) -> None:
     one.feelers(0.03, 0.01, one.vary(0.3, 0.15), 0.5, 0.014)
     profile = [(0.44, 0.075), (0.6, 0.072), (0.85, 0.05), (1.0, 0.02)]
     one.segments("abdomen", profile, np.linspace(0.46, 1.0, 8), bulge=0.03)
-    one.plate("thorax", hull([(0.1, 0.03), (0.16, 0.055), (0.38, 0.088), (0.48, 0.082), (0.56, 0.03)]), -10)
+    one.body("thorax", [(0.1, 0.03), (0.16, 0.055), (0.38, 0.088), (0.48, 0.082), (0.56, 0.03)], -10)
     one.stripe(0.14, 0.46, 0.012, 180)
-    one.plate("head", hull([(-0.02, 0.015), (0.02, 0.045), (0.09, 0.05), (0.12, 0.03)]))
+    one.body("head", [(-0.02, 0.015), (0.02, 0.045), (0.09, 0.05), (0.12, 0.03)])
     one.eyes(0.052, 0.075, 0.026, 0.03)
 
 
@@ -58,13 +58,13 @@ def backswimmer(one: Specimen) -> None:
     for side in (-1, 1):
         one.plate("abdomen", leaf((side * 0.02, 0.88), side * 0.12, 0.17, 0.035), 30, 230)
     profile = [(0.24, wide), (0.4, wide * 1.04), (0.6, wide * 0.9), (0.8, wide * 0.6), (0.94, wide * 0.28), (1.0, 0.02)]
-    one.plate("abdomen", hull(profile), 8)
+    one.body("abdomen", profile, 8)
     for side in (-1, 1):
         seam = [(side * wide * 0.72, 0.3, 0.004), (side * wide * 0.3, 0.52, 0.006), (0, 0.7, 0.004), (0, 0.98, 0.003)]
         one.mark(strip(seam), 60)
     one.mark(hull([(0.27, 0.09), (0.31, 0.085), (0.46, 0.0)], 3), 62)
-    one.plate("thorax", hull([(0.1, 0.11), (0.13, wide * 0.92), (0.26, wide * 1.02), (0.285, 0.05)]), 26)
-    one.plate("head", hull([(-0.01, 0.06), (0.01, 0.1), (0.08, 0.14), (0.12, 0.1)]), 20)
+    one.body("thorax", [(0.1, 0.11), (0.13, wide * 0.92), (0.26, wide * 1.02), (0.285, 0.05)], 26)
+    one.body("head", [(-0.01, 0.06), (0.01, 0.1), (0.08, 0.14), (0.12, 0.1)], 20)
     one.eyes(0.095, 0.06, 0.04, 0.052, 0.45)
 
 
@@ -77,13 +77,13 @@ def water_scorpion(one: Specimen) -> None:
     wide = one.vary(0.19, 0.1)
     profile = [(0.3, wide * 0.72), (0.42, wide * 0.88), (0.64, wide), (0.85, wide * 0.7), (1.0, 0.03)]
     one.segments("abdomen", profile, np.linspace(0.34, 0.99, 6), bulge=0.04)
-    one.plate("abdomen", hull([(y, half * 0.84) for y, half in profile[:-1]] + [(0.96, 0.02)]), -24)
+    one.body("abdomen", [(y, half * 0.84) for y, half in profile[:-1]] + [(0.96, 0.02)], -24)
     one.mark(strip([(-0.1, 0.4, 0.004), (0.0, 0.64, 0.005), (0.07, 0.84, 0.003)]), 60)
     one.mark(strip([(0.1, 0.4, 0.004), (0.0, 0.64, 0.005)], 2), 60)
     one.mark(hull([(0.35, 0.07), (0.38, 0.065), (0.52, 0.0)], 3), 75)
     shield = [(0.1, 0.07), (0.14, wide * 0.52), (0.28, wide * 0.7), (0.36, wide * 0.82), (0.37, 0.0)]
-    one.plate("thorax", hull(shield), -8)
-    one.plate("head", hull([(-0.03, 0.012), (0.0, 0.035), (0.06, 0.06), (0.12, 0.045)]))
+    one.body("thorax", shield, -8)
+    one.body("head", [(-0.03, 0.012), (0.0, 0.035), (0.06, 0.06), (0.12, 0.045)])
     one.eyes(0.055, 0.06, 0.022, 0.026)
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, UInt8
 from vizkit.datasets.insects.light import cloud
 from vizkit.datasets.insects.outline import leaf, oval, strip
 from vizkit.datasets.insects.palette import colour, hue
-from vizkit.datasets.insects.pose import SUBPIXEL, fixed
+from vizkit.datasets.insects.pose import SUBPIXEL, fill, fixed
 
 SIDE = 128  # the bed is painted on this grid and enlarged, so that it is the same at every size
 KINDS = ("sand", "mud", "gravel", "stones", "litter", "weed", "open water")
@@ -66,8 +66,8 @@ def _leaves(picture: np.ndarray, draw: np.random.Generator, tints: Tints, bright
     for x, y, size, turn, level, pick in draw.random((16, 6)):
         blade = leaf((x * 1.2 - 0.1, y * 1.2 - 0.1), 6.3 * turn, 0.18 + 0.2 * size, 0.03 + 0.05 * size * pick, level)
         shade = brightness + 40 * (level - 0.5)
-        _fill(picture, blade + 0.012, colour(tints[0], shade * 0.66))
-        _fill(picture, blade, colour(tints[int(pick * 2)], shade))
+        fill(picture, blade + 0.012, colour(tints[0], shade * 0.66))
+        fill(picture, blade, colour(tints[int(pick * 2)], shade))
 
 
 def _stems(picture: np.ndarray, draw: np.random.Generator, tints: Tints, brightness: float) -> None:
@@ -77,8 +77,4 @@ def _stems(picture: np.ndarray, draw: np.random.Generator, tints: Tints, brightn
         width = 0.006 + 0.016 * size
         middle, tip = (x + (sway - 0.5) * 0.2, (1.1 + top) / 2), (x + lean * (1.1 - top) * 0.5, top)
         stem = strip([(x, 1.1, width), (*middle, width), (*tip, 0.002)])
-        _fill(picture, stem, colour(tints[int(pick * 2)], brightness + 44 * (level - 0.5)))
-
-
-def _fill(picture: np.ndarray, points: np.ndarray, paint: np.ndarray) -> None:
-    cv2.fillPoly(picture, [fixed(points, SIDE)], paint.tolist(), cv2.LINE_AA, SUBPIXEL)
+        fill(picture, stem, colour(tints[int(pick * 2)], brightness + 44 * (level - 0.5)))

@@ -5,7 +5,7 @@ from jaxtyping import Float
 
 from vizkit.datasets.insects import LABELS, SPLITS, label_of
 from vizkit.datasets.insects.difficulty import DIFFICULTIES
-from vizkit.datasets.insects.pose import pose
+from vizkit.datasets.insects.pose import cut, pose
 from vizkit.datasets.insects.species import SPECIES
 from vizkit.datasets.insects.specimen import PARTS, Specimen
 
@@ -19,11 +19,10 @@ def joints(
     draw = np.random.default_rng([seed, SPLITS.index(split), index, 0])
     one = Specimen(draw)
     SPECIES[LABELS[label_of(index, split, seed)]](one)
-    posed, start, found = pose(one, DIFFICULTIES[difficulty], draw), 0, []
-    for piece in one.pieces:
-        count = piece.points.size // 2
-        if piece.part == 1 + PARTS.index("legs") and not piece.width:
-            outline = posed.points[start : start + count]
-            found.append((outline[0] + outline[-1]) / 2)  # a strip goes down one side and up the other
-        start += count
+    outlines = cut(one.pieces, pose(one, DIFFICULTIES[difficulty], draw).points)
+    found = [
+        (outline[0] + outline[-1]) / 2  # a strip goes down one side and up the other
+        for piece, outline in zip(one.pieces, outlines, strict=True)
+        if piece.part == 1 + PARTS.index("legs") and not piece.width
+    ]
     return np.array(found).reshape(-1, 2)

@@ -15,13 +15,13 @@ def caddisfly(one: Specimen) -> None:
         (0.1, (-58.0, -96.0, -110.0), 0.75),
     ):
         one.leg((0.05, y), angles, (0.12 * share, 0.11 * share, 0.06 * share), 0.019)
-    one.plate("thorax", hull([(0.08, 0.05), (0.13, 0.075), (0.2, 0.09), (0.3, 0.08)]), 16)
-    one.plate("thorax", hull([(0.09, 0.055), (0.12, 0.075), (0.155, 0.07), (0.16, 0.0)]), -30)
-    one.plate("head", hull([(-0.01, 0.02), (0.01, 0.045), (0.06, 0.06), (0.1, 0.045)]), -30)
+    one.body("thorax", [(0.08, 0.05), (0.13, 0.075), (0.2, 0.09), (0.3, 0.08)], 16)
+    one.body("thorax", [(0.09, 0.055), (0.12, 0.075), (0.155, 0.07), (0.16, 0.0)], -30)
+    one.body("head", [(-0.01, 0.02), (0.01, 0.045), (0.06, 0.06), (0.1, 0.045)], -30)
     one.eyes(0.045, 0.045, 0.012, 0.016)
     mouth, end = one.vary(0.145, 0.1), one.vary(0.1, 0.15)
     profile = [(0.22, mouth), (0.6, (mouth + end) / 2 + 0.008), (1.0, end)]
-    one.plate("case", hull([*profile[:-1], (0.98, end), (1.02, end * 0.6)]), -40)
+    one.body("case", [*profile[:-1], (0.98, end), (1.02, end * 0.6)], -40)
     (_grains, _logs, _panels)[one.draw.integers(3)](one, mouth, end)
     one.mark(hull([(0.205, mouth * 0.5), (0.225, mouth * 0.92), (0.24, mouth * 0.5)], 3), 30)
 
@@ -68,9 +68,9 @@ def mosquito(one: Specimen) -> None:
     one.segments("abdomen", profile, np.linspace(0.35, 1.0, 9), bulge=0.22)
     for y in (0.2, 0.27, 0.33):
         _tufts(one, "thorax", (0.14, y), 0.12, 3)
-    one.plate("thorax", hull([(0.13, 0.05), (0.17, 0.14), (0.25, 0.18), (0.33, 0.15), (0.38, 0.05)]), -4)
+    one.body("thorax", [(0.13, 0.05), (0.17, 0.14), (0.25, 0.18), (0.33, 0.15), (0.38, 0.05)], -4)
     one.mark(hull([(0.17, 0.0), (0.25, 0.05), (0.33, 0.0)], 3), 96)
-    one.plate("head", hull([(-0.02, 0.045), (0.01, 0.085), (0.07, 0.105), (0.12, 0.08), (0.15, 0.04)]), 4)
+    one.body("head", [(-0.02, 0.045), (0.01, 0.085), (0.07, 0.105), (0.12, 0.08), (0.15, 0.04)], 4)
     brush = np.linspace(-0.75, 0.75, 8)
     for at in (-0.045, 0.045):
         roots = np.stack([at + 0.03 * brush, np.full(8, -0.005)], 1)
@@ -116,7 +116,7 @@ def midge(one: Specimen) -> None:
     one.segments("thorax", profile, np.linspace(0.07, 0.28, 4), 8, 0.2)
     gut = one.draw.uniform(0.25, 0.4)
     one.mark(hull([(0.2, 0.006), (0.5, half * gut), (0.94, 0.008)], 5), 92)
-    one.plate("head", hull([(-0.02, 0.018), (0.0, 0.038), (0.05, 0.05), (0.09, 0.04)]), -45)
+    one.body("head", [(-0.02, 0.018), (0.0, 0.038), (0.05, 0.05), (0.09, 0.04)], -45)
     one.feelers(0.02, -0.01, 0.035, 0.5, 0.007)
     one.eyes(0.03, 0.035, 0.009, 0.012)
 
@@ -134,15 +134,15 @@ def alderfly(one: Specimen) -> None:
         _feather(one, float(y), one.vary(0.31, 0.1) * (1.15 - 0.3 * y))
     profile = [(0.42, 0.1), (0.55, 0.1), (0.8, 0.07), (1.0, 0.03)]
     one.segments("abdomen", profile, np.linspace(0.43, 1.0, 10))
-    one.freckles(int(one.draw.integers(0, 6)), profile, 85)
+    one.freckles(0, 6, profile, 85)
     for front, half in ((0.34, 0.098), (0.25, 0.095), (0.13, 0.088)):
         shield = [(front, half * 0.7), (front + 0.03, half), (front + 0.08, half), (front + 0.12, half * 0.6)]
-        one.plate("thorax", hull(shield))
+        one.body("thorax", shield)
     for side in (-1, 1):
         jaw = [(side * 0.05, 0.0, 0.02), (side * 0.06, -0.055, 0.015), (side * 0.015, -0.085, 0.003)]
         one.plate("head", strip(jaw), -50)
     one.feelers(0.06, 0.02, 0.12, 0.75, 0.009)
-    one.plate("head", hull([(-0.01, 0.05), (0.02, 0.085), (0.09, 0.095), (0.14, 0.065)]), -14)
+    one.body("head", [(-0.01, 0.05), (0.02, 0.085), (0.09, 0.095), (0.14, 0.065)], -14)
     one.eyes(0.082, 0.045, 0.018, 0.022)
 
 

@@ -18,6 +18,13 @@ def cloud(draw: np.random.Generator, cells: int, size: int = 64) -> Float[np.nda
     return cv2.resize(cv2.resize(coarse, (size // 2, size // 2), interpolation=cv2.INTER_CUBIC), (size, size))
 
 
+def sun(draw: np.random.Generator, reach: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    """From where light falls, (x, y) of length 1, and where shadows fall, `reach` of the frame away."""
+    at = draw.uniform(0, 2 * np.pi)
+    x, y = float(np.cos(at)), float(np.sin(at))
+    return (x, y), (-reach * x, -reach * y)
+
+
 def ripples(draw: np.random.Generator) -> Float[np.ndarray, "64 64"]:
     """Brightness factors around 1: light falling from one side, a darker rim, and the bright net that waves cast."""
     net = np.abs(cloud(draw, int(draw.integers(4, 9))) + 0.5 * cloud(draw, 12))
@@ -37,7 +44,7 @@ def shine(picture: Picture, factors: Float[np.ndarray, "rows columns"]) -> None:
 
 def multiply(picture: Picture, level: Mask) -> None:
     """Multiply the brightness, in place; 128 leaves it."""
-    cv2.multiply(picture, cv2.merge([level, level, level]), dst=picture, scale=1 / 128)
+    cv2.multiply(picture, cv2.merge([level] * 3), dst=picture, scale=1 / 128)
 
 
 def veil(picture: Picture, water: Float[np.ndarray, "3"], depth: Float[np.ndarray, "2 2"]) -> None:
@@ -49,13 +56,12 @@ def veil(picture: Picture, water: Float[np.ndarray, "3"], depth: Float[np.ndarra
 
 def mix(picture: Picture, paint: np.ndarray, cover: Mask) -> None:
     """Lay a colour, or a picture, over the picture, in place, with an opacity 0..255 per pixel."""
+    every = cv2.merge([cover] * 3)
     if paint.ndim == 1:
         over = cv2.merge([cv2.convertScaleAbs(cover, alpha=level / 255) for level in paint.tolist()])
-        cover = cv2.merge([cover, cover, cover])
     else:
-        cover = cv2.merge([cover, cover, cover])
-        over = cv2.multiply(paint, cover, scale=1 / 255)
-    cv2.multiply(picture, cv2.bitwise_not(cover), dst=picture, scale=1 / 255)
+        over = cv2.multiply(paint, every, scale=1 / 255)
+    cv2.multiply(picture, cv2.bitwise_not(every), dst=picture, scale=1 / 255)
     cv2.add(picture, over, dst=picture)
 
 

@@ -33,7 +33,7 @@ def hull(profile: Sequence | np.ndarray, steps: int = 4) -> Points:
     return hulls(np.asarray(profile, dtype=float)[None], steps)[0]
 
 
-def hulls(profiles: Float[np.ndarray, "body row 2"], steps: int = 4) -> Float[np.ndarray, "body point 2"]:
+def hulls(profiles: Float[np.ndarray, "body row 2"], steps: int) -> Float[np.ndarray, "body point 2"]:
     """`hull` of many bodies at once."""
     matrix = _spline(profiles.shape[1], steps)
     right = (matrix[: len(matrix) // 2] @ profiles)[..., ::-1]

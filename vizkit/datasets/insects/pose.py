@@ -24,7 +24,7 @@ class Posed:
 
     def in_pixels(self, size_px: int) -> list[np.ndarray]:
         """The points of each piece as OpenCV draws them, in 1/16 pixel, for a frame of `size_px` pixels."""
-        return _cut(self.pieces, fixed(self.points, size_px))
+        return cut(self.pieces, fixed(self.points, size_px))
 
 
 def pose(one: Specimen, difficulty: Difficulty, draw: np.random.Generator) -> Posed:
@@ -64,7 +64,12 @@ def fixed(points: np.ndarray, size_px: int) -> np.ndarray:
     return np.rint((points * size_px - 0.5) * (1 << SUBPIXEL)).astype(np.int32)
 
 
-def _cut(pieces: list[Piece], every: np.ndarray) -> list[np.ndarray]:
+def fill(picture: np.ndarray, outline: np.ndarray, paint: np.ndarray) -> None:
+    """Draw an outline in frame coordinates, filled, into a square picture."""
+    cv2.fillPoly(picture, [fixed(outline, len(picture))], paint.tolist(), cv2.LINE_AA, SUBPIXEL)
+
+
+def cut(pieces: list[Piece], every: np.ndarray) -> list[np.ndarray]:
     """New points, given all in a row, in the shapes of the pieces."""
     cut, start = [], 0
     for piece in pieces:

@@ -32,16 +32,15 @@ def paint(
     draw = streams.scenery
     ground = draw.uniform(60, 190)
     posed = pose(one, difficulty, streams.animal)
-    sun = draw.uniform(0, 2 * np.pi)
-    towards = (float(np.cos(sun)), float(np.sin(sun)))
-    away = (-0.022 * towards[0], -0.022 * towards[1])
+    towards, away = light.sun(draw, 0.022)
     picture = cv2.resize(bed(draw, ground), (size_px, size_px))
     lying = [
         debris.thing(draw, tuple(draw.random(2)), ground)
         for _ in range(draw.integers(*difficulty.debris, endpoint=True))
     ]
     _lay(picture, lying, towards, away)
-    parts = _animal(picture, posed, shades(hue(draw), apart(draw, ground, difficulty.contrast)), towards, away, draw)
+    colours = shades(hue(draw), apart(draw, ground, difficulty.contrast))
+    parts = animal(picture, posed, colours, towards, away, draw, 0.025, 0.035)
     over = _covering(posed, deciding, difficulty, ground, draw)
     _lay(picture, over, towards, away)
     parts[debris.silhouette(over, size_px) > 127] = 0
@@ -53,15 +52,22 @@ def paint(
     return light.camera(picture, blur, difficulty.noise * draw.uniform(0.5, 1), streams.camera), parts
 
 
-def _animal(
-    picture: np.ndarray, posed: Posed, colours: np.ndarray, towards: tuple, away: tuple, draw: np.random.Generator
+def animal(
+    picture: np.ndarray,
+    posed: Posed,
+    colours: np.ndarray,
+    towards: tuple,
+    away: tuple,
+    draw: np.random.Generator,
+    softness: float,
+    roundness: float,
 ) -> UInt8[np.ndarray, "height width"]:
-    """Paint the animal with its shadow; gives the map of its parts."""
+    """Paint an animal with its shadow, so soft, and its roundness, so deep, in shares of the frame; gives the map of
+    its parts."""
     shade, cover, parts = layers(posed, len(picture))
-    light.shadow(picture, cover, away, 0.025, draw.uniform(0.25, 0.55))
-    shade = mottled(shade, draw)
-    body = cv2.LUT(cv2.merge([shade, shade, shade]), colours[None])
-    light.multiply(body, light.relief(cover, towards, 0.035))
+    light.shadow(picture, cover, away, softness, draw.uniform(0.25, 0.55))
+    body = cv2.LUT(cv2.merge([mottled(shade, draw)] * 3), colours[None])
+    light.multiply(body, light.relief(cover, towards, roundness))
     light.mix(picture, body, cover)
     return parts
 

@@ -48,7 +48,7 @@ class Specimen:
         self.wave = draw.normal(0, 0.06)
         self._tint = {part: int(draw.integers(-14, 15)) for part in PARTS}
 
-    def vary(self, value: float, share: float = 0.1) -> float:
+    def vary(self, value: float, share: float) -> float:
         """`value`, at most `share` of it more or less."""
         return value * (1 + share * self.draw.uniform(-1, 1))
 
@@ -56,7 +56,11 @@ class Specimen:
         """A filled outline; `shade` is added to the usual one of its part."""
         self.strands(part, points, 0.0, shade, cover)
 
-    def strands(self, part: str, points: np.ndarray, width: float, shade: int = 0, cover: int = 255) -> None:
+    def body(self, part: str, profile: Sequence | np.ndarray, shade: int = 0) -> None:
+        """A plate that is the same on both sides, by the rows of `hull`."""
+        self.plate(part, hull(profile), shade)
+
+    def strands(self, part: str, points: np.ndarray, width: float, shade: int, cover: int) -> None:
         """Lines, (strand, point, 2), that belong to a part: hairs and fringes."""
         level = SHADES[part] + self._tint[part] + shade
         self.pieces.append(Piece(PARTS.index(part) + 1, points, min(max(level, 0), 255), width, cover))
@@ -83,8 +87,9 @@ class Specimen:
         middle = ((front + back) / 2, half_width)
         self.mark(hull([(front, half_width * 0.6), middle, (back, half_width * 0.3)], 3), shade)
 
-    def freckles(self, count: int, profile: Sequence, shade: int) -> None:
-        """Pairs of spots on the back, inside the outline given by rows (y, half width)."""
+    def freckles(self, fewest: int, end: int, profile: Sequence, shade: int) -> None:
+        """Pairs of spots, `fewest` to less than `end`, on the back, inside the outline of rows (y, half width)."""
+        count = int(self.draw.integers(fewest, end))
         y, half = np.asarray(profile, dtype=float).T
         for at in self.draw.uniform(y[0], y[-1], count):
             x = np.interp(at, y, half) * self.draw.uniform(0.2, 0.75)

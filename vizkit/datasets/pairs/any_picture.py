@@ -4,7 +4,7 @@ import numpy as np
 from PIL import Image
 
 from vizkit.datasets.insects import LABELS, label_of
-from vizkit.datasets.pairs.drawn import RGB, TIMES, DrawnPairs, Pair, halved, posing, shrunk
+from vizkit.datasets.pairs.drawn import RGB, TIMES, DrawnPairs, Pair, halved, posing, shrunk, shuffled
 from vizkit.image import digest_of
 
 DRAWN = DrawnPairs("test", 2 * len(LABELS))
@@ -27,7 +27,7 @@ def pair_of(rgb: RGB, level: str, side: int, kind: str = "") -> Pair:
         return Pair(small, posing(DRAWN.scene(index), draw), truth, level)
     reference = posing(scene, draw)
     if level == "shuffled":
-        reference = draw.permutation(reference.reshape(-1, 3)).reshape(reference.shape)
+        reference = shuffled(reference, draw)
     if level == "noise":
         reference = draw.integers(256, size=reference.shape, dtype=np.uint8)
     if level == "picture":

@@ -11,7 +11,7 @@ noise      every pixel any colour
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import UInt8
@@ -52,20 +52,68 @@ def shrunk(picture: RGB) -> RGB:
     return np.asarray(image.resize((columns // TIMES, rows // TIMES), Image.Resampling.BICUBIC))
 
 
+class ScenePairs:
+    """`count` scenes of a split, each of which makes pairs from seeds: a picture, or along a first axis the picture and
+    its own reference."""
+
+    split: str
+    count: int
+    seed: int
+    levels: Any
+    shares: Any
+    stream: int
+    scene: Any
+    same: Any
+    unlike: Any
+
+    def __len__(self) -> int:
+        return self.count
+
+    def pair(
+        self,
+        index: int,
+        seed: int = 0,
+        *,
+        level: str = "",
+        posed: bool = False,
+        scene: Callable[[int], np.ndarray] | None = None,
+    ) -> Pair:
+        """The pair of scene `index`. `level`: of LEVELS; "" draws one by SHARES. `posed`: the picture itself is turned
+        and lit by `seed`, too (for training). `scene`: where scenes are kept that were drawn or read before."""
+        kept = scene or self.scene
+        draw = np.random.default_rng([self.seed, SPLITS.index(self.split), index, seed, self.stream])
+        drawn = str(draw.choice(self.levels, p=self.shares))
+        level = level or drawn
+        own = kept(index)
+        if posed:
+            own = np.rot90(own, int(draw.integers(4)), axes=(-3, -2))[..., :: int(draw.choice((-1, 1))), :]
+        picture = own.reshape(-1, *own.shape[-3:])[0]
+        truth = posing(picture, draw) if posed else halved(picture)
+        return Pair(shrunk(truth), self.reference(level, own, index, draw, kept), truth, level)
+
+    def reference(
+        self, level: str, own: np.ndarray, index: int, draw: np.random.Generator, scene: Callable[[int], np.ndarray]
+    ) -> RGB:
+        if level in ("same", "shuffled"):
+            same = self.same(own, draw)
+            return same if level == "same" else shuffled(same, draw)
+        if level == "noise":
+            return draw.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8)
+        return self.unlike(level, index, draw, scene)
+
+
 @dataclass(frozen=True)
-class DrawnPairs:
-    """`count` scenes of a split, each a picture of its own. The same arguments give the same pairs everywhere."""
+class DrawnPairs(ScenePairs):
+    """Drawn insects. The same arguments give the same pairs everywhere."""
 
     split: str
     count: int
     seed: int = 0
+    levels, shares, stream = LEVELS, SHARES, _STREAM + 3
 
     def __post_init__(self) -> None:
         if self.split not in SPLITS or self.count < 2 * len(LABELS):
             raise DatasetError(f"Pairs are drawn for {', '.join(SPLITS)}, {2 * len(LABELS)} scenes at least.")
-
-    def __len__(self) -> int:
-        return self.count
 
     @property
     def digest(self) -> str:
@@ -80,41 +128,16 @@ class DrawnPairs:
         SPECIES[label](animal)
         return paint(animal, DECIDING[label], PLAIN, streams, 2 * SIDE)[0]
 
-    def pair(
-        self,
-        index: int,
-        seed: int = 0,
-        *,
-        level: str = "",
-        posed: bool = False,
-        scene: Callable[[int], RGB] | None = None,
-    ) -> Pair:
-        """The pair of scene `index`. `level`: of LEVELS; "" draws one by SHARES. `posed`: the picture itself is turned
-        and lit by `seed`, too (for training). `scene`: where scenes are kept that were drawn before."""
-        scene = scene or self.scene
-        draw = np.random.default_rng([self.seed, SPLITS.index(self.split), index, seed, _STREAM + 3])
-        drawn = str(draw.choice(LEVELS, p=SHARES))
-        level = level or drawn
-        own = scene(index)
-        if posed:
-            own = np.rot90(own, int(draw.integers(4)))[:, :: int(draw.choice((-1, 1)))]
-        truth = posing(own, draw) if posed else halved(own)
-        return Pair(shrunk(truth), self.reference(level, own, index, draw, scene), truth, level)
+    def same(self, own: RGB, draw: np.random.Generator) -> RGB:
+        return posing(own, draw)
 
-    def reference(
-        self, level: str, own: RGB, index: int, draw: np.random.Generator, scene: Callable[[int], RGB]
-    ) -> RGB:
-        if level in ("same", "shuffled"):
-            posed = posing(own, draw)
-            return posed if level == "same" else draw.permutation(posed.reshape(-1, 3)).reshape(posed.shape)
+    def unlike(self, level: str, index: int, draw: np.random.Generator, scene: Callable[[int], RGB]) -> RGB:
         if level in ("kind", "other"):
             return posing(scene(self.another(index, draw, of_kind=level == "kind")), draw)
         if level == "picture":
             photograph = _photograph("china" if self.split == "train" else "flower")
             row, column = (int(draw.integers(side - 2 * SIDE + 1)) for side in photograph.shape[:2])
             return halved(photograph[row : row + 2 * SIDE, column : column + 2 * SIDE])
-        if level == "noise":
-            return draw.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8)
         raise DatasetError(f"There is no likeness {level!r}; there are {', '.join(LEVELS)}.")
 
     def another(self, index: int, draw: np.random.Generator, *, of_kind: bool) -> int:
@@ -130,6 +153,11 @@ class DrawnPairs:
 @cache
 def _photograph(name: str) -> RGB:
     return photographs.picture(name)
+
+
+def shuffled(picture: RGB, draw: np.random.Generator) -> RGB:
+    """Its pixels in any order."""
+    return draw.permutation(picture.reshape(-1, 3)).reshape(picture.shape)
 
 
 def halved(picture: RGB) -> RGB:

@@ -20,7 +20,7 @@ from jaxtyping import UInt8
 from vizkit.datasets.folder import RATIO
 from vizkit.datasets.image_set import SPLITS, DatasetError, digest_of
 from vizkit.datasets.layout import File, Folder, shown
-from vizkit.datasets.pairs.drawn import RGB, SIDE, Pair, halved, posing, shrunk
+from vizkit.datasets.pairs.drawn import RGB, SIDE, ScenePairs, halved, posing
 from vizkit.datasets.split_shares import divide
 from vizkit.image import ImageError, read_image
 
@@ -35,7 +35,7 @@ Squares = UInt8[np.ndarray, "_picture _row _column 3"]
 
 
 @dataclass(frozen=True)
-class FolderPairs:
+class FolderPairs(ScenePairs):
     """`count` squares of one split. `files`: paths of a picture and of its reference, "" where it has none."""
 
     split: str
@@ -43,9 +43,7 @@ class FolderPairs:
     count: int
     seed: int
     digest: str
-
-    def __len__(self) -> int:
-        return self.count
+    levels, shares, stream = LEVELS, SHARES, _STREAM + 1
 
     def scene(self, index: int) -> Squares:
         """Raises DatasetError for a picture that is too small, unreadable, or of another size than its reference."""
@@ -63,38 +61,12 @@ class FolderPairs:
         top, left = int(draw.integers(rows - SQUARE + 1)), int(draw.integers(columns - SQUARE + 1))
         return np.stack([each[top : top + SQUARE, left : left + SQUARE] for each in pictures])
 
-    def pair(
-        self,
-        index: int,
-        seed: int = 0,
-        *,
-        level: str = "",
-        posed: bool = False,
-        scene: Callable[[int], Squares] | None = None,
-    ) -> Pair:
-        """The pair of square `index`, as `DrawnPairs.pair` gives it. `level`: of LEVELS; "" draws one by SHARES."""
-        scene = scene or self.scene
-        draw = np.random.default_rng([self.seed, SPLITS.index(self.split), index, seed, _STREAM + 1])
-        drawn = str(draw.choice(LEVELS, p=SHARES))
-        level = level or drawn
-        own = scene(index)
-        if posed:
-            own = np.rot90(own, int(draw.integers(4)), axes=(1, 2))[:, :, :: int(draw.choice((-1, 1)))]
-        truth = posing(own[0], draw) if posed else halved(own[0])
-        return Pair(shrunk(truth), self.reference(level, own, index, draw, scene), truth, level)
+    def same(self, own: Squares, draw: np.random.Generator) -> RGB:
+        return halved(own[1]) if len(own) > 1 else posing(own[0], draw)
 
-    def reference(
-        self, level: str, own: Squares, index: int, draw: np.random.Generator, scene: Callable[[int], Squares]
-    ) -> RGB:
-        if level in ("same", "shuffled"):
-            own_reference = halved(own[1]) if len(own) > 1 else posing(own[0], draw)
-            if level == "same":
-                return own_reference
-            return draw.permutation(own_reference.reshape(-1, 3)).reshape(own_reference.shape)
+    def unlike(self, level: str, index: int, draw: np.random.Generator, scene: Callable[[int], Squares]) -> RGB:
         if level == "other":
             return posing(scene(self.another(index, draw))[0], draw)
-        if level == "noise":
-            return draw.integers(256, size=(SIDE, SIDE, 3), dtype=np.uint8)
         raise DatasetError(f"There is no likeness {level!r} in a folder; there are {', '.join(LEVELS)}.")
 
     def file_of(self, index: int) -> int:

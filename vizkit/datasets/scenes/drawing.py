@@ -4,20 +4,21 @@ The insects are those of `datasets.insects`, each with its own pose, size, hue a
 one another and be cut by the border. A box is the smallest rectangle around what is seen of an insect, as in COCO.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import cv2
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, UInt8
 
-from vizkit.datasets.insects import DIFFICULTIES, LABELS, SPLITS, debris, light
+from vizkit.datasets.insects import DIFFICULTIES, LABELS, SPLITS, debris, light, refuse
 from vizkit.datasets.insects.ground import bed
-from vizkit.datasets.insects.painting import layers, mottled
+from vizkit.datasets.insects.painting import layers
 from vizkit.datasets.insects.palette import apart, colour, hue, shades
 from vizkit.datasets.insects.pose import Posed, pose
+from vizkit.datasets.insects.scene import animal
 from vizkit.datasets.insects.species import SPECIES
 from vizkit.datasets.insects.specimen import Specimen
+from vizkit.datasets.scenes.annotated import Annotated
 
 MOST = 5  # insects of a scene; as many scenes hold none as hold five
 SIZES_PX = (64, 1024)
@@ -28,17 +29,9 @@ TRIES = 12
 _STREAM = 21  # apart from the streams of single insects
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A square picture and every insect of it, the lowest first.
+class Scene(Annotated):
+    """A square picture and every insect of it, the lowest first; boxes are around what is seen."""
 
-    `boxes_xyxy`: left, top, right, bottom of what is seen, in pixels, right and bottom exclusive. `instances`: of
-    every pixel 0 or 1 + the place of the insect that is seen there.
-    """
-
-    picture: UInt8[np.ndarray, "height width 3"]
-    boxes_xyxy: Float[np.ndarray, "insect 4"]
-    labels: Int[np.ndarray, " insect"]
     instances: UInt8[np.ndarray, "height width"]
 
 
@@ -51,18 +44,13 @@ class _Laid(NamedTuple):
 def draw_scene(index: int, *, split: str = "train", seed: int = 0, size_px: int = 160) -> Scene:
     """Scene `index` (0, 1, …) of a split, `size_px` (64..1024) pixels wide. It depends on nothing but the arguments;
     another `size_px` shows the same scene in other pixels. ValueError for arguments out of range."""
-    if split not in SPLITS:
-        raise ValueError(f"expected a split of {', '.join(SPLITS)}, found {split!r}")
-    if index < 0 or seed < 0:
-        raise ValueError(f"expected an index and a seed of at least 0, found {index} and {seed}")
+    refuse(index, split, seed)
     if not SIZES_PX[0] <= size_px <= SIZES_PX[1]:
         raise ValueError(f"expected a size of {SIZES_PX[0]} to {SIZES_PX[1]} pixels, found {size_px}")
     key = [seed, SPLITS.index(split), index, _STREAM]
     draw = np.random.default_rng([*key, 0])
     ground = draw.uniform(60, 190)
-    sun = draw.uniform(0, 2 * np.pi)
-    towards = (float(np.cos(sun)), float(np.sin(sun)))
-    away = (-0.011 * towards[0], -0.011 * towards[1])
+    towards, away = light.sun(draw, 0.011)
     picture = cv2.resize(bed(draw, ground), (size_px, size_px), interpolation=cv2.INTER_LINEAR)
     things = [debris.thing(draw, tuple(draw.random(2)), ground) for _ in range(draw.integers(0, 4))]
     if things:
@@ -71,12 +59,7 @@ def draw_scene(index: int, *, split: str = "train", seed: int = 0, size_px: int 
     laid = _laid(draw, key)
     for place, (_, posed, own) in enumerate(laid, 1):
         colours = shades(hue(own), apart(own, ground, DIFFICULTIES["easy"].contrast))
-        shade, cover, parts = layers(posed, size_px)
-        light.shadow(picture, cover, away, 0.012, own.uniform(0.25, 0.55))
-        body = cv2.LUT(cv2.merge([mottled(shade, own)] * 3), colours[None])
-        light.multiply(body, light.relief(cover, towards, 0.018))
-        light.mix(picture, body, cover)
-        instances[parts > 0] = place
+        instances[animal(picture, posed, colours, towards, away, own, 0.012, 0.018) > 0] = place
     light.shine(picture, light.ripples(draw))
     light.veil(picture, colour(hue(draw), ground), draw.random((2, 2)) * draw.uniform(0, 0.2))
     picture = light.camera(

@@ -30,8 +30,7 @@ def _drawn(split: str, count: int, size_px: int, seed: int) -> BoxSet:
         raise DatasetError(f"A set has one scene at least and a seed from 0, not {count} and {seed}.")
 
     def read(index: int) -> Annotated:
-        scene = draw_scene(index, split=split, seed=seed, size_px=size_px)
-        return Annotated(scene.picture, scene.boxes_xyxy, scene.labels, scene.instances)
+        return draw_scene(index, split=split, seed=seed, size_px=size_px)
 
     digest = digest_of("scenes", split, count, size_px, seed, EDITION)
     return BoxSet("scenes", split, LABELS, count, read, digest)

@@ -37,13 +37,14 @@ class Weights:
 
 @dataclass(frozen=True)
 class Costs:
-    """Of every query for every thing, not yet weighed: 1 − p(class), |box − box| summed over four numbers, 1 − GIoU."""
+    """Not yet weighed: of every query for every thing 1 − p(class), |box − box| summed over four numbers, 1 − GIoU; or
+    the losses of a decoder layer, see `losses`."""
 
-    label: Float[Tensor, "query thing"]
-    distance: Float[Tensor, "query thing"]
-    overlap: Float[Tensor, "query thing"]
+    label: Float[Tensor, "*pair"]
+    distance: Float[Tensor, "*pair"]
+    overlap: Float[Tensor, "*pair"]
 
-    def total(self, weights: Weights) -> Float[Tensor, "query thing"]:
+    def total(self, weights: Weights) -> Float[Tensor, "*pair"]:
         return weights.label * self.label + weights.distance * self.distance + weights.overlap * self.overlap
 
 
@@ -55,9 +56,7 @@ def costs(logits: Float[Tensor, "query label"], boxes_cxcywh: Float[Tensor, "que
     """Of one picture, or of several whose queries and whose things stand one after another."""
     share = logits.softmax(-1)[:, things.labels]
     distance = torch.cdist(boxes_cxcywh, things.boxes_cxcywh, p=1)
-    overlap = 1 - generalized_box_iou(
-        *(box_convert(each, "cxcywh", "xyxy") for each in (boxes_cxcywh, things.boxes_cxcywh))
-    )
+    overlap = 1 - generalized_box_iou(_corners(boxes_cxcywh), _corners(things.boxes_cxcywh))
     return Costs(1 - share, distance, overlap)
 
 
@@ -76,9 +75,8 @@ def greedy(cost: Float[Tensor, "query thing"]) -> Pairs:
         pairs.append((query, thing))
         left[query], left[:, thing] = torch.inf, torch.inf
     pairs.sort()
-    return torch.tensor([query for query, _ in pairs], dtype=torch.long), torch.tensor(
-        [thing for _, thing in pairs], dtype=torch.long
-    )
+    queries, of = torch.tensor(pairs, dtype=torch.long).reshape(len(pairs), 2).unbind(1)
+    return queries, of
 
 
 def spent(cost: Float[Tensor, "query thing"], pairs: Pairs) -> float:
@@ -112,21 +110,9 @@ def matched(answers: Answers, things: Sequence[Things], weights: Weights = Weigh
     return [match(block[image]) for image, block in enumerate(blocks)]
 
 
-@dataclass(frozen=True)
-class Losses:
-    """Of one decoder layer, not yet weighed, each divided by the number of things of the batch but the first, which is
-    a mean over queries."""
-
-    label: Tensor
-    distance: Tensor
-    overlap: Tensor
-
-    def total(self, weights: Weights) -> Tensor:
-        return weights.label * self.label + weights.distance * self.distance + weights.overlap * self.overlap
-
-
-def losses(answers: Answers, things: Sequence[Things], pairs: Sequence[Pairs], weights: Weights = Weights()) -> Losses:
-    """Cross-entropy with "no object" for queries without a thing, and for the others the distance of the boxes."""
+def losses(answers: Answers, things: Sequence[Things], pairs: Sequence[Pairs], weights: Weights = Weights()) -> Costs:
+    """Of one decoder layer: cross-entropy with "no object" for queries without a thing, a mean over queries, and for
+    the others the distance of the boxes, divided by the number of things of the batch."""
     device, nothing = answers.logits.device, answers.logits.shape[-1] - 1
     expected = torch.full(answers.logits.shape[:2], nothing, device=device)
     mine, theirs = [], []
@@ -140,7 +126,7 @@ def losses(answers: Answers, things: Sequence[Things], pairs: Sequence[Pairs], w
     boxes, truth = torch.cat(mine), torch.cat(theirs)
     count = max(1, len(boxes))
     overlap = 1 - generalized_box_iou(_corners(boxes), _corners(truth)).diagonal()
-    return Losses(label, (boxes - truth).abs().sum() / count, overlap.sum() / count)
+    return Costs(label, (boxes - truth).abs().sum() / count, overlap.sum() / count)
 
 
 def _corners(boxes_cxcywh: Float[Tensor, "box 4"]) -> Float[Tensor, "box 4"]:

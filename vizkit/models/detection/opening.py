@@ -11,8 +11,8 @@ from vizkit.models.detection.resizing import resized_hw
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import read_json, refuse_sizes
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import refuse_missing_numbers
-from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
+from vizkit.models.sources.loading import bundled_names
+from vizkit.models.trained_folder import folder_of, licence_of, network_of
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "detection"
 
@@ -50,12 +50,12 @@ class Detector:
 
 def bundled_detectors() -> list[str]:
     """Those that ship with vizkit."""
-    return folders_in(BUNDLED)
+    return bundled_names(BUNDLED)
 
 
 def detector_folder(source: str | Path) -> tuple[Path, str]:
     """Where the files of a network lie, and what it is called. Raises ModelError."""
-    return folder_of(source, BUNDLED, "that finds things")
+    return folder_of(source, BUNDLED, " that finds things")
 
 
 def open_detector(source: str | Path) -> Detector:
@@ -64,7 +64,9 @@ def open_detector(source: str | Path) -> Detector:
     folder, title = detector_folder(source)
     config = read_json(folder / "config.json", title)
     if config.get("model_type") == "detr":
-        return _from_library(folder, title, config)
+        from vizkit.models.detection.transformers_folder import parts_of
+
+        return Detector(title, *parts_of(folder, title, config))
     labels = config.get("label_names")
     if not isinstance(labels, list) or not labels or not all(isinstance(label, str) for label in labels):
         raise ModelError(f"The config.json of {title} does not name its classes.")
@@ -74,18 +76,7 @@ def open_detector(source: str | Path) -> Detector:
         return build(name, len(labels), backbone_of(backbone), sizes)
 
     model = network_of(folder, title, config, NETWORKS, made, "network that finds things")
-    refuse_missing_numbers(title, model)
-    model.eval().requires_grad_(False)
     return Detector(title, model, tuple(label[:80] for label in labels), needs, licence_of(config))
-
-
-def _from_library(folder: Path, title: str, config: dict[str, Any]) -> Detector:
-    from vizkit.models.detection.transformers_folder import parts_of
-
-    parts = parts_of(folder, title, config)
-    refuse_missing_numbers(title, parts.model)
-    parts.model.requires_grad_(False)
-    return Detector(title, parts.model, parts.labels, parts.preprocessing, parts.licence, parts.edges_px)
 
 
 def finds(source: str | Path) -> bool:

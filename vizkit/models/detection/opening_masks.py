@@ -9,7 +9,6 @@ from vizkit.models.detection.opening import detector_folder
 from vizkit.models.networks.detr_masks import MaskHead
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.trained_folder import network_of
 
 FOLDER, NAME = "masks", "detr_masks"
@@ -32,9 +31,7 @@ def open_masks(source: str | Path) -> MaskHead:
         raise ModelError(f"The config.json of {about} is that of another task.")
     if config.get("of") != weights_digest(source):
         raise ModelError(f"{about.capitalize()} were trained on other weights of it; train them again.")
-    head = network_of(folder / FOLDER, about, config, (NAME,), _made, "mask head")
-    refuse_missing_numbers(about, head)
-    return head.eval().requires_grad_(False)
+    return network_of(folder / FOLDER, about, config, (NAME,), _made, "mask head")
 
 
 def config_of(head: MaskHead, digest: str, licence: str) -> dict[str, Any]:

@@ -10,15 +10,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.check import precision_of_pass
 from vizkit.geometry import all_ids, size_of
 from vizkit.image import RGB, prepare
 from vizkit.models.detection.opening import Detector
 from vizkit.models.families.proven_places import proven
-from vizkit.models.families.translate import Translated, attention_of, finish
+from vizkit.models.families.translate import Translated, attention_of, finish, passed
 from vizkit.models.networks.detr import DETR, Answers
 from vizkit.models.recording.counting import Counting
-from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.traces import Attention, Features, Tokens, Trace
@@ -68,17 +66,7 @@ def trace_layers(
         recorder.take_gradients(made.layers[-1].logits[0, target.query, target.label])
     layers = tuple(Answers(*(each.detach() for each in answers)) for answers in made.layers)
     logits = layers[-1].logits[0].float()
-    result = Pass(
-        logits,
-        tuple(recorder.calls),
-        (),
-        (),
-        apart(logits, plain.layers[-1].logits[0].float()),
-        layers=counting.layers,
-        linear=counting.linear,
-        changed=counting.changed,
-        precision=precision_of_pass(detector.model, logits.device),
-    )
+    result = passed(detector.model, logits, plain.layers[-1].logits[0], recorder, counting)
     cells, queries = _tokens(made, size_of(pixels))
     attention = [_layer(call, cells, queries) for call in recorder.calls]
     features = [Features("memory", made.memory[0].detach().float(), cells)]

@@ -11,9 +11,10 @@ from vizkit.image import MAX_INPUT_SIDE, Preprocessing
 from vizkit.models.detection.from_transformers import from_transformers
 from vizkit.models.networks.detr import DETR
 from vizkit.models.sources.checkpoint import refuse_sizes
-from vizkit.models.sources.from_transformers import making, names_another_model, refuse_large
+from vizkit.models.sources.from_transformers import making, names_another_model
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import licence_on
+from vizkit.models.sources.sizing import planned, refuse_missing_numbers
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.transformers_weights import held, weights_of
 
@@ -22,7 +23,7 @@ WORDS = ("id2label", "label2id")
 
 
 class Parts(NamedTuple):
-    """What makes a `Detector`."""
+    """What makes a `Detector` beside its name."""
 
     model: DETR
     labels: tuple[str, ...]
@@ -54,7 +55,7 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
     holds = held(folder, title)
     with making(title):
         settings = DetrConfig.from_dict({**config, **_backbone(config, title)})
-        refuse_large(title, holds, lambda: made._from_config(settings, **eager))
+        planned(title, lambda: made._from_config(settings, **eager), holds)
         model, report = made.from_pretrained(
             None,
             config=settings,
@@ -68,7 +69,9 @@ def _made(folder: Path, title: str, config: dict[str, Any]) -> DETR:
             raise ModelError(
                 f"{title} lacks weights of a DETR: {len(missing)} tensors, among them {str(missing[0])[:60]}."
             )
-        return from_transformers(model.eval())
+        ours = from_transformers(model.eval()).requires_grad_(False)
+        refuse_missing_numbers(title, ours)
+        return ours
 
 
 def _backbone(config: dict[str, Any], title: str) -> dict[str, Any]:

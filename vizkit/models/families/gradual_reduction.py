@@ -17,11 +17,13 @@ from vizkit.traces import Attention, Tokens
 __all__ = ["position_table"]
 
 
+Size = tuple[int, int]
+
 TITLE, SAME_ROWS, IN_TOKENS = "gradual reduction", False, True  # a row is another token after each reduction
 MODULES = ("gradual_reduction",)
 
 
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
+def tokens_of(model: nn.Module, size_hw: Size) -> tuple[Tokens, ...]:
     return tuple(dict.fromkeys(token_sets(model, size_hw)))
 
 
@@ -29,15 +31,15 @@ def expected(model: Any) -> int:
     return len(model.blocks)
 
 
-def step_px(model: Any, size_hw: tuple[int, int]) -> int:
+def step_px(model: Any, size_hw: Size) -> int:
     return int(model.step_px)
 
 
-def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
+def layer_at(model: nn.Module, size_hw: Size, index: int, call: Call) -> Attention:
     return layer(call, token_sets(model, size_hw)[index], call.path)
 
 
-def token_sets(model: Any, size_hw: tuple[int, int]) -> list[Tokens]:
+def token_sets(model: Any, size_hw: Size) -> list[Tokens]:
     """The tokens that each block sees, and after them those that the head gets. Sets of one name are the same.
 
     `geometry.pixel_box` tells the rectangle that a token stands for.
@@ -57,7 +59,7 @@ def kept(model: nn.Module, keep: Keep) -> Keep:
     return replace(keep, rows=None)
 
 
-def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
+def translated(loaded: Loaded, size_hw: Size, result: Pass) -> Translated:
     model: Any = loaded.model
     sets = token_sets(model, size_hw)
     attention: list[Attention] = []

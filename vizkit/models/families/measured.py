@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from vizkit.models.recording.unmixed import Unmixed
 from vizkit.traces import Tokens
 
+Size = tuple[int, int]
+
 STEPS_PX = (16, 8, 4, 2, 1)  # from one line to the next: smaller ones only where two tokens cannot be told apart
 MOST_PASSES = 2_400  # of one picture through the embedding; Swin's 56 × 56 tokens take 830
 BATCH = 16
@@ -48,7 +50,7 @@ class _FirstQueries(Unmixed):
 
 def measured(
     model: nn.Module,
-    size_hw: tuple[int, int],
+    size_hw: Size,
     channels: int,
     device: torch.device,
     dtype: torch.dtype = torch.float32,
@@ -84,13 +86,13 @@ def measured(
     return None
 
 
-def given(grid: tuple[int, int], count: int, size_hw: tuple[int, int]) -> Placed | None:
+def given(grid: Size, count: int, size_hw: Size) -> Placed | None:
     """`count` tokens of one group of which the last fill a grid, row by row; None where they are too few."""
     special = count - grid[0] * grid[1]
     return Placed(_tokens(grid, special, size_hw), torch.arange(count)[None]) if special >= 0 else None
 
 
-def _tokens(grid: tuple[int, int], special: int, size_hw: tuple[int, int]) -> Tokens:
+def _tokens(grid: Size, special: int, size_hw: Size) -> Tokens:
     names = ("cls",) if special == 1 else tuple(f"special {i + 1}" for i in range(special))
     stride, row_stride = size_hw[1] / grid[1], size_hw[0] / grid[0]
     return Tokens("patches", names, grid, stride=stride, aspect=row_stride / stride)
@@ -143,7 +145,7 @@ def _changes(model: nn.Module, pictures: Iterator[Tensor], plain: Tensor) -> Ten
     return torch.cat(changes) if changes else None
 
 
-def _placed(extents: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
+def _placed(extents: list[Tensor], size_hw: Size) -> Placed | None:
     """The grid that the tokens' extents make, where they make one."""
     (x0, x1), (y0, y1) = extents
     special = x0.isnan() & y0.isnan()
@@ -162,14 +164,18 @@ def _placed(extents: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
         expected = (torch.arange(len(ends)) + 0.5) * cell
         if bool((ends[:, 1].diff() < 0).any()) or bool(((centres - expected).abs() > max(cell, 16)).any()):
             return None
+    return _with_special(special, cells, grid, size_hw)
+
+
+def _with_special(special: Tensor, cells: Tensor, grid: Size, size_hw: Size) -> Placed:
+    """Special tokens first, the others by their cells."""
     count = int(special.sum())
     ids = torch.empty(special.shape, dtype=torch.long)
-    ids[special] = torch.arange(count)
-    ids[on_grid] = count + cells
+    ids[special], ids[~special] = torch.arange(count), count + cells
     return Placed(_tokens(grid, count, size_hw), ids)
 
 
-def _fitted(centres: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
+def _fitted(centres: list[Tensor], size_hw: Size) -> Placed | None:
     """The grid of square cells, row by row, that noisy centres (x, y) of one group of tokens follow."""
     x, y = centres
     special = x.isnan()
@@ -183,7 +189,4 @@ def _fitted(centres: list[Tensor], size_hw: tuple[int, int]) -> Placed | None:
     for measured_px, cell in ((x, cells % grid[1]), (y, cells // grid[1])):
         if torch.corrcoef(torch.stack([measured_px[~special], cell.double()]))[0, 1] < ALIKE:
             return None
-    ids = torch.empty(special.shape, dtype=torch.long)
-    ids[special] = torch.arange(int(special.sum()))
-    ids[~special] = int(special.sum()) + cells
-    return Placed(_tokens(grid, int(special.sum()), size_hw), ids)
+    return _with_special(special, cells, grid, size_hw)

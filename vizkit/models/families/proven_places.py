@@ -19,6 +19,8 @@ from vizkit.models.recording.recorder import Call
 from vizkit.models.recording.unmixed import Unmixed
 from vizkit.traces import Attention, Tokens
 
+Grid = tuple[int, int]
+
 SQUARES = ((0.8, 0.1), (0.4, 0.55))  # (down, right) in shares of the picture: no turn or reflection keeps both
 SMALL = 1e-4  # of the largest number: less is rounding
 ALONE = 1e-2  # of the largest change: what stays below does not count where one token stands out
@@ -102,7 +104,7 @@ class _Changes(Unmixed):
 
 
 def _heard(
-    model: Callable[[Tensor], object], pixels: Tensor, grid: tuple[int, int], single_keys: bool, *, own: bool = False
+    model: Callable[[Tensor], object], pixels: Tensor, grid: Grid, single_keys: bool, *, own: bool = False
 ) -> Heard:
     """Nothing of a model that refuses several pictures at once. `own`: of this picture itself."""
     draw = torch.Generator().manual_seed(0)
@@ -126,11 +128,11 @@ def _heard(
     return changes.heard
 
 
-def _cell(square: tuple[float, float], grid: tuple[int, int]) -> tuple[int, int]:
+def _cell(square: tuple[float, float], grid: Grid) -> Grid:
     return int(square[0] * grid[0]), int(square[1] * grid[1])
 
 
-def _judged(heard: Heard, layers: Sequence[int], learned: Sequence[Attention], finest: tuple[int, int]) -> Places:
+def _judged(heard: Heard, layers: Sequence[int], learned: Sequence[Attention], finest: Grid) -> Places:
     errors, found, claimed = [], 0, 0
     for at, layer in zip(layers, learned, strict=True):
         own = [*_errors(heard.get(at, {}), layer, finest)]
@@ -140,7 +142,7 @@ def _judged(heard: Heard, layers: Sequence[int], learned: Sequence[Attention], f
     return Places(max(errors) if errors else None, found, claimed)
 
 
-def _errors(heard: dict[str, Tensor], layer: Attention, finest: tuple[int, int]) -> Iterator[float]:
+def _errors(heard: dict[str, Tensor], layer: Attention, finest: Grid) -> Iterator[float]:
     """Of each side of a layer, and of its values beside its keys, how far off they lie where something can be said."""
     sides = {"query": (layer.query_ids, layer.query), "key": (layer.key_ids, layer.key)}
     sides["value"] = sides["key"]
@@ -173,7 +175,7 @@ def _by_group(off: Tensor | None, groups: int) -> Tensor | None:
     return off.reshape(groups, -1, off.shape[-1]).amax(1) if lead[0] % groups == 0 else None
 
 
-def _off_cells(change: Tensor, ids: Tensor, tokens: Tokens, finest: tuple[int, int]) -> Iterator[float]:
+def _off_cells(change: Tensor, ids: Tensor, tokens: Tokens, finest: Grid) -> Iterator[float]:
     """Of each square, how many cells of its own grid the change near it, (group, token), lies away from it; 0 where
     that is within what can be told. Nothing of what has no peak."""
     assert tokens.grid is not None

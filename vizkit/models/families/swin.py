@@ -14,6 +14,7 @@ from vizkit.models.recording.recorder import Call, Keep
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Tokens
 
+Size = tuple[int, int]
 TITLE, SAME_ROWS = "Swin", False
 CHANNELS_LAST = True
 """Its feature maps are (row, column, channel)."""
@@ -27,16 +28,17 @@ class Block:
 
     path: str
     stage: int
-    window: tuple[int, int]
-    shift: tuple[int, int]
+    window: Size
+    shift: Size
 
 
 def matches(model: nn.Module) -> bool:
     return home(model) in MODULES and hasattr(model, "head")
 
 
-def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
-    """All blocks in the order of the forward pass, as the model will run them on stages of these `grids`."""
+def blocks(model: nn.Module, size_hw: Size) -> Iterator[Block]:
+    """All blocks in the order of the forward pass, as the model will run them on an image of `size_hw`."""
+    grids = [stage.grid for stage in tokens_of(model, size_hw) if stage.grid]
     if is_torchvision(model):
         for s, stage in enumerate(list(model.features)[1::2]):  # pyright: ignore
             for b, block in enumerate(stage):
@@ -50,7 +52,7 @@ def blocks(model: nn.Module, grids: list[tuple[int, int]]) -> Iterator[Block]:
             yield Block(f"layers.{s}.blocks.{b}.attn", s, tuple(block.window_size), tuple(block.shift_size))
 
 
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens, ...]:
+def tokens_of(model: nn.Module, size_hw: Size) -> tuple[Tokens, ...]:
     """The token grid of every stage: patches first, then halved by each merging, an odd edge being padded."""
     if is_torchvision(model):
         patch, count = tuple(model.features[0][0].stride), len(model.features) // 2  # pyright: ignore
@@ -69,14 +71,14 @@ def expected(model: nn.Module) -> int:
     return sum(len(stage) for stage in stages)
 
 
-def step_px(model: nn.Module, size_hw: tuple[int, int]) -> int:
+def step_px(model: nn.Module, size_hw: Size) -> int:
     """A patch of the last stage: every merging halves the grid, which has to be even until then."""
     return max(round(tokens.stride) for tokens in tokens_of(model, size_hw))
 
 
-def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
+def layer_at(model: nn.Module, size_hw: Size, index: int, call: Call) -> Attention:
     stages = tokens_of(model, size_hw)
-    block = list(blocks(model, [stage.grid for stage in stages if stage.grid]))[index]
+    block = list(blocks(model, size_hw))[index]
     return placed(model, stages[block.stage], block, call)
 
 
@@ -91,9 +93,9 @@ def kept(model: nn.Module, keep: Keep) -> Keep:
     return replace(keep, rows=None)
 
 
-def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
+def translated(loaded: Loaded, size_hw: Size, result: Pass) -> Translated:
     tokens = tokens_of(loaded.model, size_hw)
-    planned = list(blocks(loaded.model, [t.grid for t in tokens if t.grid]))
+    planned = list(blocks(loaded.model, size_hw))
     attention: list[Attention] = []
     for index, (block, call) in enumerate(zip(planned, result.calls, strict=False)):
         if index and block.stage != planned[index - 1].stage:

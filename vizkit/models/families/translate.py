@@ -7,16 +7,18 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
+from vizkit.check import precision_of_pass
 from vizkit.geometry import size_of
 from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.families.proven_places import Places, proven
-from vizkit.models.recording.forward import Pass
+from vizkit.models.recording.counting import Counting
+from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.kinds import kind
 from vizkit.models.recording.layer_output import LOST, Difference, exceeds, worst
 from vizkit.models.recording.plan import NOW
-from vizkit.models.recording.recorder import Call
+from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import (
     OUTPUT_TOLERANCE,
@@ -156,6 +158,21 @@ class Translated:
     notes: tuple[str, ...] = ()
     cam: Sequence[Features] = ()
     by_layer: Sequence[Features] = ()
+
+
+def passed(model: nn.Module, logits: Tensor, plain: Tensor, recorder: Recorder, counting: Counting) -> Pass:
+    """Of a model that gives no features: what was recorded and counted, and the logits of the plain pass."""
+    return Pass(
+        logits,
+        tuple(recorder.calls),
+        (),
+        (),
+        apart(logits, plain.float()),
+        layers=counting.layers,
+        linear=counting.linear,
+        changed=counting.changed,
+        precision=precision_of_pass(model, logits.device),
+    )
 
 
 def finish(

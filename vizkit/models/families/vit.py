@@ -24,6 +24,8 @@ from vizkit.models.recording.recorder import Call
 from vizkit.models.sources.loading import Loaded
 from vizkit.traces import Attention, Features, Tokens
 
+Size = tuple[int, int]
+
 TITLE, SAME_ROWS, IN_TOKENS = "ViT", True, True
 MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_hybrid", "vision_transformer_relpos")
 MODULES += ("vit_from_parts", "named_vits")  # ours: the model and its names
@@ -38,7 +40,7 @@ def matches(model: nn.Module) -> bool:
     return home(model) in MODULES and hasattr(model, "blocks")
 
 
-def translated(loaded: Loaded, size_hw: tuple[int, int], result: Pass) -> Translated:
+def translated(loaded: Loaded, size_hw: Size, result: Pass) -> Translated:
     (tokens,) = tokens_of(loaded.model, size_hw)
     named = zip(result.calls, names_of(result.calls), strict=True)
     attention = [layer(call, tokens, name) for call, name in named if call.weights is not None]
@@ -55,7 +57,7 @@ def expected(model: nn.Module) -> int:
     return sum(2 if kind(layer) == TWICE else 1 for layer in layers)
 
 
-def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
+def tokens_of(model: nn.Module, size_hw: Size) -> tuple[Tokens]:
     """Special tokens and grid as the model itself counts them; never a square root, never a fixed 14."""
     if is_torchvision(model):
         patch = int(model.patch_size)  # pyright: ignore
@@ -66,18 +68,18 @@ def tokens_of(model: nn.Module, size_hw: tuple[int, int]) -> tuple[Tokens]:
     return (Tokens("patches", special_names(model), (grid[0], grid[1]), stride=size_hw[1] / grid[1]),)
 
 
-def step_px(model: Any, size_hw: tuple[int, int]) -> int | None:
+def step_px(model: Any, size_hw: Size) -> int | None:
     """A patch, or of a hybrid the cell of its CNN that becomes one."""
     if is_torchvision(model):
         return None
     return round(tokens_of(model, size_hw)[0].stride)
 
 
-def layer_at(model: nn.Module, size_hw: tuple[int, int], index: int, call: Call) -> Attention:
+def layer_at(model: nn.Module, size_hw: Size, index: int, call: Call) -> Attention:
     return layer(call, *tokens_of(model, size_hw), call.path)
 
 
-def position_table(model: Any) -> tuple[str, Tensor, int, tuple[int, int]] | None:
+def position_table(model: Any) -> tuple[str, Tensor, int, Size] | None:
     """(name, table (1, row, channel), number of prefix rows, grid) of learned positions."""
     if is_torchvision(model):
         side = model.image_size // model.patch_size

@@ -20,8 +20,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vizkit.models.networks import sequence_parts
 from vizkit.models.networks.positions import FAR, NEAR, cell_middles, cell_positions, point_positions
-from vizkit.models.networks.sequence_parts import FeedForward, KeysValues, MultiHeadAttention
+from vizkit.models.networks.sequence_parts import KeysValues, MultiHeadAttention
 
 Pixels = Float[Tensor, "image channel height width"]
 Cells = Float[Tensor, "image cell dim"]
@@ -57,29 +58,25 @@ class Attention(MultiHeadAttention):
         return super().forward(asking, by_head, all_seen)
 
 
-class EncoderLayer(nn.Module):
+class EncoderLayer(sequence_parts.EncoderLayer):
     """Cells look at cells, then each thinks for itself; Add & Norm after each part."""
 
-    def __init__(self, dim: int, heads: int, hidden: int) -> None:
-        super().__init__()
-        self.attn, self.norm1 = Attention(dim, heads), nn.LayerNorm(dim)
-        self.ffn, self.norm2 = FeedForward(dim, hidden), nn.LayerNorm(dim)
+    attention = Attention
 
-    def forward(self, x: Cells, place: Float[Tensor, "cell dim"]) -> Cells:
+    def forward(self, x: Cells, place: Float[Tensor, "cell dim"]) -> Cells:  # pyright: ignore[reportIncompatibleMethodOverride]
         x = self.norm1(x + self.attn(x + place, x + place, x))
         return self.norm2(x + self.ffn(x))
 
 
-class DecoderLayer(nn.Module):
+class DecoderLayer(sequence_parts.DecoderLayer):
     """Queries look at each other, then at the image, then each thinks for itself; Add & Norm after each part.
     `group`: how many queries look at each other; 0 are all."""
 
+    attention = Attention
+
     def __init__(self, dim: int, heads: int, hidden: int, group: int = 0) -> None:
-        super().__init__()
+        super().__init__(dim, heads, hidden)
         self.group = group
-        self.attn, self.norm1 = Attention(dim, heads), nn.LayerNorm(dim)
-        self.cross, self.norm2 = Attention(dim, heads), nn.LayerNorm(dim)
-        self.ffn, self.norm3 = FeedForward(dim, hidden), nn.LayerNorm(dim)
 
     def among(self, x: Queries, own: Float[Tensor, "*image query dim"], self_attention: bool) -> Queries:
         """Queries look at the queries of their group; without self-attention each at itself alone: the numbers stay as
@@ -99,7 +96,7 @@ class DecoderLayer(nn.Module):
         own: Float[Tensor, "*image query dim"],
         *,
         self_attention: bool = True,
-    ) -> Queries:
+    ) -> Queries:  # pyright: ignore[reportIncompatibleMethodOverride]
         """`place`: of the cells; `own`: the queries' own vectors."""
         x = self.among(x, own, self_attention)
         x = self.norm2(x + self.cross(x + own, memory + place, memory))
@@ -295,6 +292,4 @@ def _begin_with_usual_boxes(head: MLPHead) -> None:
 def _spread(count: int) -> Float[Tensor, "{count} 2"]:
     """Places all over the image, before the sigmoid: a grid that holds so many, its first cells."""
     side = math.ceil(math.sqrt(count))
-    at = (torch.arange(side) + 0.5) / side
-    y, x = torch.meshgrid(at, at, indexing="ij")
-    return torch.stack([x, y], -1).flatten(0, 1)[:count].logit()
+    return cell_middles((side, side))[:count].logit()

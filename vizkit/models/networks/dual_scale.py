@@ -23,14 +23,14 @@ from functools import partial
 from typing import Any
 
 from timm.layers import PatchEmbed
-from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
+from timm.models import generate_default_cfgs
 from timm.models.vision_transformer import VisionTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from vizkit.models.networks.merging import Balance, Stream, alignment, block_of
 from vizkit.models.networks.positions import sinusoids, sinusoids_2d
-from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
+from vizkit.models.networks.sizes import config, refuse_size, register, sides
 from vizkit.models.networks.timm_protocol import BlockByBlock
 
 
@@ -157,27 +157,5 @@ def with_alpha(model: DualScale, alpha: float) -> DualScale:
     return clone
 
 
-def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
-    getter = {"out_indices": 3, "feature_cls": "getter"}
-    return build_model_with_cfg(DualScale, variant, pretrained, feature_cfg=getter, **named_sizes(variant, options))
-
-
 default_cfgs = generate_default_cfgs({f"dual_scale_{size}": config() for size in ("tiny", "small", "base")})
-
-
-@register_model
-def dual_scale_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 192, 3 heads, 12 blocks; patches of 8 and 16 pixels."""
-    return _made("dual_scale_tiny", pretrained, kwargs)
-
-
-@register_model
-def dual_scale_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 384, 6 heads, 12 blocks; patches of 8 and 16 pixels."""
-    return _made("dual_scale_small", pretrained, kwargs)
-
-
-@register_model
-def dual_scale_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 768, 12 heads, 12 blocks; patches of 8 and 16 pixels."""
-    return _made("dual_scale_base", pretrained, kwargs)
+register(DualScale, default_cfgs, __name__)

@@ -16,12 +16,12 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
+from timm.models import generate_default_cfgs
 from timm.models.vision_transformer import VisionTransformer, checkpoint_filter_fn
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from vizkit.models.networks.sizes import config, named_sizes, refuse_size, sides
+from vizkit.models.networks.sizes import config, refuse_size, register, sides
 from vizkit.models.networks.timm_protocol import BlockByBlock
 
 Grid = tuple[int, int]
@@ -110,33 +110,5 @@ class GradualReduction(BlockByBlock, VisionTransformer):
             yield left, x, grid
 
 
-def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
-    return build_model_with_cfg(
-        GradualReduction,
-        variant,
-        pretrained,
-        pretrained_filter_fn=checkpoint_filter_fn,
-        feature_cfg={"out_indices": 3, "feature_cls": "getter"},
-        **named_sizes(variant, options),
-    )
-
-
 default_cfgs = generate_default_cfgs({f"gradual_reduction_{size}": config() for size in ("tiny", "small", "base")})
-
-
-@register_model
-def gradual_reduction_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 192, 3 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
-    return _made("gradual_reduction_tiny", pretrained, kwargs)
-
-
-@register_model
-def gradual_reduction_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 384, 6 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
-    return _made("gradual_reduction_small", pretrained, kwargs)
-
-
-@register_model
-def gradual_reduction_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 768, 12 heads, 12 blocks; patches of 8 pixels, halved after blocks 3, 6 and 9."""
-    return _made("gradual_reduction_base", pretrained, kwargs)
+register(GradualReduction, default_cfgs, __name__, pretrained_filter_fn=checkpoint_filter_fn)

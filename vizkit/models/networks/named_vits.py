@@ -1,6 +1,7 @@
 """The ViT from its parts in the usual sizes, registered with timm, and timm's own weights in our names for them.
 
 Ours keeps W_Q, W_K and W_V apart; timm stacks them in one matrix, `qkv`. All else is the same under another name.
+Patches have 16 pixels, those of the huge one 14: 5.7, 22, 86, 304 and 632 million parameters.
 """
 
 import re
@@ -8,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from timm.layers import resample_abs_pos_embed
-from timm.models import build_model_with_cfg, generate_default_cfgs, register_model
+from timm.models import generate_default_cfgs
 from torch import Tensor, nn
 
-from vizkit.models.networks.sizes import config, named_sizes
+from vizkit.models.networks.sizes import config, register
 from vizkit.models.networks.vit_from_parts import ViT
 
 OTHER_NAMES = {"attn.proj": "attn.out", "mlp.fc1": "mlp.first", "mlp.fc2": "mlp.second"}
@@ -48,17 +49,6 @@ def _resample(state: dict[str, Tensor], model: Any) -> None:
         state["pos_embed"] = resample_abs_pos_embed(table, new_size=grid, num_prefix_tokens=special)
 
 
-def _made(variant: str, pretrained: bool, options: dict[str, Any]) -> nn.Module:
-    return build_model_with_cfg(
-        ViT,
-        variant,
-        pretrained,
-        pretrained_filter_fn=from_timm,
-        feature_cfg={"out_indices": 3, "feature_cls": "getter"},
-        **named_sizes(variant, options),
-    )
-
-
 # ImageNet-21k, then ImageNet-1k (Steiner et al. 2021, arXiv 2106.10270); the huge one knows 21,843 classes only.
 default_cfgs = generate_default_cfgs(
     {
@@ -69,33 +59,4 @@ default_cfgs = generate_default_cfgs(
         "vit_parts_huge": config(),
     }
 )
-
-
-@register_model
-def vit_parts_tiny(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 192, 3 heads, 12 blocks, patches of 16 pixels: 5.7 M parameters."""
-    return _made("vit_parts_tiny", pretrained, kwargs)
-
-
-@register_model
-def vit_parts_small(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 384, 6 heads, 12 blocks, patches of 16 pixels: 22 M parameters."""
-    return _made("vit_parts_small", pretrained, kwargs)
-
-
-@register_model
-def vit_parts_base(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 768, 12 heads, 12 blocks, patches of 16 pixels: 86 M parameters."""
-    return _made("vit_parts_base", pretrained, kwargs)
-
-
-@register_model
-def vit_parts_large(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 1024, 16 heads, 24 blocks, patches of 16 pixels: 304 M parameters."""
-    return _made("vit_parts_large", pretrained, kwargs)
-
-
-@register_model
-def vit_parts_huge(pretrained: bool = False, **kwargs: Any) -> nn.Module:
-    """Width 1280, 16 heads, 32 blocks, patches of 14 pixels: 632 M parameters."""
-    return _made("vit_parts_huge", pretrained, {"patch_size": 14, **kwargs})
+register(ViT, default_cfgs, __name__, pretrained_filter_fn=from_timm)

@@ -43,12 +43,15 @@ def point_positions(
 def cell_positions(grid: tuple[int, int], dim: int, temperature: float = FAR) -> Float[Tensor, "cell {dim}"]:
     """Of the cells of a grid row by row; the last row and column lie at 1, as in the authors' code."""
     rows, columns = ((torch.arange(side) + 1) / (side + 1e-6) for side in grid)
-    y, x = torch.meshgrid(rows, columns, indexing="ij")
-    return point_positions(torch.stack([x, y], -1).flatten(0, 1), dim, temperature)
+    return point_positions(points_of(rows, columns), dim, temperature)
 
 
 def cell_middles(grid: tuple[int, int]) -> Float[Tensor, "cell 2"]:
     """x and y of the cells of a grid row by row, as shares of the image."""
-    rows, columns = ((torch.arange(side) + 0.5) / side for side in grid)
+    return points_of(*((torch.arange(side) + 0.5) / side for side in grid))
+
+
+def points_of(rows: Float[Tensor, " row"], columns: Float[Tensor, " column"]) -> Float[Tensor, "cell 2"]:
+    """x and y of the cells of these rows and columns, row by row."""
     y, x = torch.meshgrid(rows, columns, indexing="ij")
     return torch.stack([x, y], -1).flatten(0, 1)

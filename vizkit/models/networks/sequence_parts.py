@@ -89,9 +89,11 @@ class FeedForward(MLP):
 class EncoderLayer(nn.Module):
     """Y = LN(X + MHA(X)), then LN(Y + FFN(Y)): "Add & Norm" after each part ("post-norm")."""
 
+    attention = MultiHeadAttention
+
     def __init__(self, dim: int, heads: int, hidden: int) -> None:
         super().__init__()
-        self.attn, self.norm1 = MultiHeadAttention(dim, heads), nn.LayerNorm(dim)
+        self.attn, self.norm1 = self.attention(dim, heads), nn.LayerNorm(dim)
         self.ffn, self.norm2 = FeedForward(dim, hidden), nn.LayerNorm(dim)
 
     def forward(self, x: Stream, allowed: Allowed, before: KeysValues | None = None) -> tuple[Stream, KeysValues]:
@@ -106,10 +108,12 @@ class DecoderLayer(nn.Module):
     """Masked self-attention, cross-attention (queries from here, keys and values from the encoder), FFN; Add & Norm
     after each."""
 
+    attention = MultiHeadAttention
+
     def __init__(self, dim: int, heads: int, hidden: int) -> None:
         super().__init__()
-        self.attn, self.norm1 = MultiHeadAttention(dim, heads), nn.LayerNorm(dim)
-        self.cross, self.norm2 = MultiHeadAttention(dim, heads), nn.LayerNorm(dim)
+        self.attn, self.norm1 = self.attention(dim, heads), nn.LayerNorm(dim)
+        self.cross, self.norm2 = self.attention(dim, heads), nn.LayerNorm(dim)
         self.ffn, self.norm3 = FeedForward(dim, hidden), nn.LayerNorm(dim)
 
     def forward(

@@ -1,24 +1,35 @@
 """What our networks share on their way into timm: the usual widths, the facts of a checkpoint, sizes that divide."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from timm.data import IMAGENET_INCEPTION_MEAN, IMAGENET_INCEPTION_STD
+from timm.models import build_model_with_cfg, register_model
+from torch import nn
 
 SIZES: dict[str, dict[str, int]] = {
     "tiny": {"embed_dim": 192, "depth": 12, "num_heads": 3},
     "small": {"embed_dim": 384, "depth": 12, "num_heads": 6},
     "base": {"embed_dim": 768, "depth": 12, "num_heads": 12},
     "large": {"embed_dim": 1024, "depth": 24, "num_heads": 16},
-    "huge": {"embed_dim": 1280, "depth": 32, "num_heads": 16},
+    "huge": {"embed_dim": 1280, "depth": 32, "num_heads": 16, "patch_size": 14},
 }
 """Dosovitskiy et al. 2020, table 1 (base, large, huge); Touvron et al. 2021, table 1 (tiny, small). The MLP is four
 times as wide."""
 
 
-def named_sizes(variant: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a name that ends in its size, where nothing else is given."""
-    return {**SIZES[variant.rpartition("_")[2]], **options}
+def register(network: type[nn.Module], names: Iterable[str], file: str, **how: Any) -> None:
+    """Each of these names, which end in a size, in timm, as of this file (`__name__`): the sizes hold where nothing
+    else is given."""
+    for name in names:
+
+        def made(pretrained: bool = False, variant: str = name, **options: Any) -> nn.Module:
+            options = {**SIZES[variant.rpartition("_")[2]], **options}
+            getter = {"out_indices": 3, "feature_cls": "getter"}
+            return build_model_with_cfg(network, variant, pretrained, feature_cfg=getter, **how, **options)
+
+        made.__name__, made.__module__ = name, file
+        register_model(made)
 
 
 def config(**facts: Any) -> dict[str, Any]:

@@ -63,7 +63,20 @@ class BlockByBlock:
         return features if intermediates_only else (self.norm(tokens), features)
 
 
-class TimmProtocol(BlockByBlock, nn.Module):
+class WithHead(nn.Module):
+    """A linear `head` of `num_classes` outputs on `head_hidden_size` numbers."""
+
+    head_hidden_size: int
+
+    def get_classifier(self) -> Any:
+        return self.head
+
+    def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
+        self.num_classes = num_classes
+        self.head = nn.Linear(self.head_hidden_size, num_classes) if num_classes else nn.Identity()
+
+
+class TimmProtocol(BlockByBlock, WithHead):
     """For a model with `embedded`, `blocks`, `norm`, `head` and `patch_embed.grid_size`."""
 
     embedded: Any
@@ -83,13 +96,6 @@ class TimmProtocol(BlockByBlock, nn.Module):
             tokens = block(tokens)
             yield tokens, tokens, self.patch_embed.grid_size
 
-    def get_classifier(self) -> Any:
-        return self.head
-
-    def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
-        self.num_classes = num_classes
-        self.head = nn.Linear(self.embed_dim, num_classes) if num_classes else nn.Identity()
-
     def group_matcher(self, coarse: bool = False) -> dict[str, Any]:
         """Which parameters belong to which block, for freezing and for layer-wise learning rates."""
         return {
@@ -101,7 +107,7 @@ class TimmProtocol(BlockByBlock, nn.Module):
         return {"pos_embed", "cls_token"}
 
 
-class StageByStage(nn.Module):
+class StageByStage(WithHead):
     """For a network without tokens: `steps` yields what leaves each stage, the last of which the head reads.
 
     `features`: how many channels the last stage has, `hidden` how many numbers the classifier `head` gets.
@@ -135,10 +141,3 @@ class StageByStage(nn.Module):
         """(what the head gets, what leaves the stages `indices`)."""
         features, left = taken(self.steps(x), len(self.feature_info), indices, stop_early=stop_early)
         return features if intermediates_only else (left, features)
-
-    def get_classifier(self) -> Any:
-        return self.head
-
-    def reset_classifier(self, num_classes: int, global_pool: str | None = None) -> None:
-        self.num_classes = num_classes
-        self.head = nn.Linear(self.head_hidden_size, num_classes) if num_classes else nn.Identity()

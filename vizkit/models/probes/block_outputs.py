@@ -4,14 +4,14 @@ Hooks are put on a second model that shares all weights, so other threads see no
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from vizkit.models.probes.flow import watched
 from vizkit.models.recording.forward import run
-from vizkit.models.sources.loaded import Loaded, copy_with
+from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
 
 Outputs = dict[str, Float[Tensor, "image feature"]]
@@ -31,23 +31,17 @@ def blocks_of(model: nn.Module) -> list[str]:
 def block_outputs(loaded: Loaded) -> Callable[[Float[Tensor, "image channel height width"]], Outputs]:
     """A function of a batch that gives what leaves each block by its name, in the order of the pass; of a model with
     fewer than two blocks what leaves its stages. Raises NotApplicable for models that have neither."""
-    model = copy_with(loaded.model)
-    names = blocks_of(model)
+    names = blocks_of(loaded.model)
     if len(names) < 2:
         return lambda pixels: _stages(loaded, pixels)
     heard: Outputs = {}
 
-    def hook(name: str) -> Callable[..., None]:
-        def hear(module: nn.Module, given: Any, out: Any) -> None:
-            del module, given
-            tensor = out[0] if isinstance(out, tuple | list) else out
-            if isinstance(tensor, Tensor):
-                heard[name] = tensor.detach()
+    def hear(name: str, _: tuple, out: object) -> None:
+        tensor = out[0] if isinstance(out, tuple | list) else out
+        if isinstance(tensor, Tensor):
+            heard[name] = tensor.detach()
 
-        return hear
-
-    for name in names:
-        model.get_submodule(name).register_forward_hook(hook(name))
+    model = watched(loaded.model, names, hear)
 
     @torch.no_grad()
     def outputs(pixels: Tensor) -> Outputs:

@@ -4,7 +4,7 @@ import torch
 
 from vizkit.geometry import id_at
 from vizkit.models.families import family
-from vizkit.models.probes.multiply_adds import copy_with, without_content
+from vizkit.models.probes.multiply_adds import copy_with, shape_of, without_content
 from vizkit.models.recording.counting import Counting
 from vizkit.models.recording.recorder import Keep
 from vizkit.models.sources.loading import Loaded
@@ -48,8 +48,7 @@ def _on_zeros(loaded: Loaded) -> int:
 
 
 def _zeros(loaded: Loaded, device: torch.device) -> torch.Tensor:
-    needs = loaded.preprocessing
-    return torch.zeros((1, needs.channels, *needs.size_hw), dtype=loaded.dtype, device=device)
+    return torch.zeros(shape_of(loaded), dtype=loaded.dtype, device=device)
 
 
 def counted(model: torch.nn.Module, pixels: torch.Tensor) -> int:

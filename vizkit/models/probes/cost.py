@@ -3,7 +3,6 @@
 `multiply_adds` counts work, for every family; here are memory and time, which a device decides.
 """
 
-import copy
 import statistics
 import time
 import weakref
@@ -18,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 from vizkit.models.families import family
 from vizkit.models.probes.flow import flow
 from vizkit.models.probes.model_functions import logits_of_batch
-from vizkit.models.sources.loaded import Loaded
+from vizkit.models.sources.loaded import Loaded, copy_with
 
 PASSES, ENOUGH_S = 9, 4.0
 
@@ -96,7 +95,7 @@ def held_answering(loaded: Loaded, pixels: Tensor) -> int:
 def kept_learning(model: nn.Module, pixels: Tensor) -> int:
     """Bytes that a training step keeps from the forward to the backward pass, weights and buffers left out: what
     autograd saves, each storage once. The mode of the model is not changed, so in evaluation mode without dropout."""
-    model = _with_gradients(model)
+    model = copy_with(model, _learning)
     held: dict[int, int] = {}
     weights = {tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())}
 
@@ -113,11 +112,10 @@ def kept_learning(model: nn.Module, pixels: Tensor) -> int:
     return sum(held.values())
 
 
-def _with_gradients(model: nn.Module) -> nn.Module:
-    """A copy that uses the very same weights, all of which learn; the model is untouched and no memory is taken."""
-    memo: dict[int, object] = {id(tensor): tensor for tensor in model.buffers()}
-    memo |= {id(p): nn.Parameter(p.detach(), requires_grad=p.is_floating_point()) for p in model.parameters()}
-    return copy.deepcopy(model, memo)
+def _learning(tensor: Tensor) -> Tensor:
+    """The same numbers, of a weight as one that learns."""
+    weight = isinstance(tensor, nn.Parameter)
+    return nn.Parameter(tensor.detach(), requires_grad=tensor.is_floating_point()) if weight else tensor
 
 
 # ---- time ------------------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -17,6 +18,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from vizkit.models.sources.loaded import Loaded, copy_with
+
+Result = TypeVar("Result")
 
 
 # ---- the counts ------------------------------------------------------------------------------------------------------
@@ -47,13 +50,17 @@ def work_of(model: nn.Module, shape: tuple[int, ...], before: Callable[[nn.Modul
     into its tensors on the way is run for real, on zeros. The model stays untouched: a copy that shares all weights
     runs. `before` gets each copy before its pass, for hooks of its own.
     """
+    return run_hollow(model, shape, lambda copied, pixels: one_pass(copied, before, pixels))
+
+
+def run_hollow(model: nn.Module, shape: tuple[int, ...], run: Callable[[nn.Module, Tensor], Result]) -> Result:
+    """What `run` gives of a copy that shares all weights, and of pixels of this shape: of both without content, or for
+    real, on zeros, where the model looks into its tensors."""
     weight = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(()))
     try:
-        pixels = torch.empty(shape, dtype=weight.dtype, device="meta")
-        return one_pass(copy_with(model, without_content), before, pixels)
+        return run(copy_with(model, without_content), weight.new_zeros(shape, device="meta"))
     except Exception:  # whatever a stranger's code says to such tensors; what is really wrong is raised again below
-        pixels = torch.zeros(shape, dtype=weight.dtype, device=weight.device)
-        return one_pass(copy_with(model), before, pixels)
+        return run(copy_with(model), weight.new_zeros(shape))
 
 
 def one_pass(model: nn.Module, before: Callable[[nn.Module], None], pixels: Tensor) -> Work:

@@ -183,23 +183,28 @@ def without_positions(loaded: Loaded) -> Loaded:
     model = copy_with(loaded.model)
     absolute_table = absolute(model)
     if absolute_table is not None:
-        zero(model, absolute_table[0])
+        _zero(model, absolute_table[0])
     for name in _fixed_tables(model):
         setattr(model, name, torch.zeros_like(getattr(model, name)))
     for name in ("rope", "rel_pos_bias", "shared_rel_pos"):
         if getattr(model, name, None) is not None:
             setattr(model, name, None)
     for module in model.modules():
-        if hasattr(module, "cpb_mlp"):
-            zero(module, "cpb_mlp.2.weight")  # then every pair gets the same 16·sigmoid(0), which softmax ignores
-        elif isinstance(getattr(module, "relative_position_bias_table", None), Tensor):
-            zero(module, "relative_position_bias_table")
-        elif _is_source(getattr(module, "rel_pos", None)):
+        without_bias(module)
+        if _is_source(getattr(module, "rel_pos", None)):
             module.rel_pos = None
     return replace(loaded, name=f"{loaded.name} without positions", model=model, compared={})
 
 
-def zero(module: nn.Module, name: str) -> None:
+def without_bias(module: nn.Module) -> None:
+    """The module itself adds nothing to a score for its place."""
+    if hasattr(module, "cpb_mlp"):
+        _zero(module, "cpb_mlp.2.weight")  # then every pair gets the same 16·sigmoid(0), which softmax ignores
+    elif isinstance(getattr(module, "relative_position_bias_table", None), Tensor):
+        _zero(module, "relative_position_bias_table")
+
+
+def _zero(module: nn.Module, name: str) -> None:
     """Put a new parameter of zeros in the place of one that other models may share."""
     path, _, last = name.rpartition(".")
     owner = module.get_submodule(path)

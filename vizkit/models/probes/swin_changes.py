@@ -6,7 +6,7 @@ Both were taken out before training by Liu et al. 2021 (arXiv 2103.14030, table 
 from dataclasses import replace
 
 from vizkit.models.families import swin
-from vizkit.models.probes.positions import zero
+from vizkit.models.probes.positions import without_bias
 from vizkit.models.sources.loaded import Loaded, copy_with
 from vizkit.traces import NotApplicable
 
@@ -30,10 +30,8 @@ def changed(loaded: Loaded, *, shift: bool = True, bias: bool = True) -> Loaded:
                 module.attn_mask = None
             if hasattr(module, "target_shift_size"):
                 module.target_shift_size = (0, 0)
-        if not bias and hasattr(module, "cpb_mlp"):
-            zero(module, "cpb_mlp.2.weight")
-        elif not bias and hasattr(module, "relative_position_bias_table"):
-            zero(module, "relative_position_bias_table")
+        if not bias:
+            without_bias(module)
     without = [name for name, kept in (("shift", shift), ("bias", bias)) if not kept]
     name = f"{loaded.name} without {' and '.join(without)}" if without else loaded.name
     return replace(loaded, name=name, model=model, compared={})

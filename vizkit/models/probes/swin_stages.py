@@ -44,9 +44,9 @@ def hierarchy(loaded: Loaded, size_hw: tuple[int, int] | None = None) -> tuple[S
     if not is_swin(loaded):
         raise NotApplicable(f"{loaded.name} is not a Swin: it has no windows that shift, and no merging.")
     stages, first = [], 0
-    tokens = swin.tokens_of(loaded.model, size_hw or loaded.preprocessing.size_hw)
-    planned = list(swin.blocks(loaded.model, [t.grid for t in tokens if t.grid]))
-    for index, stage in enumerate(tokens):
+    size_hw = size_hw or loaded.preprocessing.size_hw
+    planned = list(swin.blocks(loaded.model, size_hw))
+    for index, stage in enumerate(swin.tokens_of(loaded.model, size_hw)):
         blocks = tuple(block for block in planned if block.stage == index)
         attention = loaded.model.get_submodule(blocks[0].path)
         assert isinstance(attention.qkv, nn.Linear)

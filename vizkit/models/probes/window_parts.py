@@ -53,8 +53,7 @@ def window_parts(loaded: Loaded, pixels: Tensor, layer_index: int) -> WindowPart
     if not swin.matches(loaded.model):
         raise NotApplicable(f"{loaded.name} has no windows: this view is made for Swin.")
     seen, attention = watched(loaded, pixels, layer_index)
-    grids = [stage.grid for stage in swin.tokens_of(loaded.model, size_of(pixels)) if stage.grid]
-    block = list(swin.blocks(loaded.model, grids))[layer_index]
+    block = list(swin.blocks(loaded.model, size_of(pixels)))[layer_index]
 
     weights, values = precise(seen.weights), precise(seen.value)
     content = precise(seen.query @ seen.key.transpose(-1, -2) * seen.scale if seen.scaled is None else seen.scaled)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from vizkit.models.sequences.loaded import SequenceModel, Task
 from vizkit.models.sequences.pieces import Pieces, pieces_of
 from vizkit.models.sources.checkpoint import read_json, refuse_sizes
-from vizkit.models.sources.from_transformers import made_by_library
+from vizkit.models.sources.from_transformers import class_named, made_by_library
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import licence_on
+from vizkit.models.sources.sizing import refuse_missing_numbers
 from vizkit.models.sources.transformers_weights import has_weights, held
 
 TASKS: dict[str, Task] = {
@@ -54,8 +55,7 @@ def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel
     """Raises ModelError with one sentence for a folder that is damaged or holds another kind of model."""
     config = read_json(folder / "config.json", title)
     refuse_sizes(title, {name: value for name, value in config.items() if name not in NO_SIZES})
-    names = config.get("architectures")
-    name = names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
+    name = class_named(config)
     if name not in TASKS:
         raise ModelError(f"{title} is a {name[:60] or 'model without a name'}; of texts there are {', '.join(TASKS)}.")
     if not has_weights(folder):
@@ -66,11 +66,13 @@ def from_library(folder: Path, title: str, device: torch.device) -> LibraryModel
     try:
         model = _made(folder, title, library, TASKS[name], device)
         _try(model)
+        refuse_missing_numbers(title, model.model)
     except ModelError:
         raise
     except Exception as error:  # a stranger's configuration makes a pass raise anything
         reason = " ".join(str(error).split())[:120].rstrip(".") or type(error).__name__
         raise ModelError(f"{title} cannot read a text: {reason}.") from error
+    model.model.requires_grad_(False).to(device)
     return model
 
 

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,8 +15,8 @@ from vizkit.models.sequences.loaded import SequenceModel, Task
 from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.from_transformers import is_transformers
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import refuse_missing_numbers
-from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
+from vizkit.models.sources.loading import bundled_names
+from vizkit.models.trained_folder import folder_of, licence_of, network_of
 from vizkit.vocabulary import Vocabulary
 from vizkit.writing import read_bytes
 
@@ -27,7 +26,7 @@ MOST_WORDS, LONGEST_WORD = 100_000, 60
 
 def bundled_sequences() -> list[str]:
     """The models of texts that ship with vizkit."""
-    return folders_in(BUNDLED)
+    return bundled_names(BUNDLED)
 
 
 def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> SequenceModel:
@@ -37,8 +36,8 @@ def open_sequence(source: str | Path, *, device: str | torch.device = "cpu") -> 
     """
     place, bundled = torch.device(device), str(source).startswith("bundled:")
     if not bundled and is_transformers(Path(source)):
-        return whole(from_library(Path(source), Path(source).name[:60], place))
-    folder, title = folder_of(source, BUNDLED, "of texts")
+        return from_library(Path(source), Path(source).name[:60], place)
+    folder, title = folder_of(source, BUNDLED, " of texts")
     model = _from_folder(folder, title, "bundled with vizkit" if bundled else "run folder", place)
     aligned = _facts(folder / "alignment.json") if bundled else {}  # written by benchmarks/bundled/alignment.py
     return replace(model, facts={**model.facts, "alignment": aligned}) if aligned else model
@@ -50,29 +49,14 @@ def _from_folder(folder: Path, title: str, source: str, device: torch.device) ->
     if task not in get_args(Task):
         raise ModelError(f"The config.json of {title} names no task; there are {', '.join(get_args(Task))}.")
     vocabulary = _vocabulary(config, title)
-    made = partial(_made, len(vocabulary))
-    model = network_of(folder, title, config, NETWORKS, made, "network of texts")
-    return whole(
-        SequenceModel(
-            title,
-            model,
-            vocabulary,
-            task,
-            str(config.get("data", ""))[:60],
-            device,
-            source,
-            licence_of(config),
-            _facts(folder / "result.json"),
-            _max_length(model),
-        )
-    )
+    data = str(config.get("data", ""))[:60]
 
+    def made(name: str, sizes: dict[str, Any]) -> nn.Module:
+        return build(name, len(vocabulary), sizes)
 
-def whole(model: SequenceModel) -> SequenceModel:
-    """Ready to be looked at; ModelError for weights that are no numbers."""
-    refuse_missing_numbers(model.name, model.model)
-    model.model.eval().requires_grad_(False).to(model.device)
-    return model
+    model: Any = network_of(folder, title, config, NETWORKS, made, "network of texts").to(device)
+    facts, longest = _facts(folder / "result.json"), model.sizes.get("max_length")
+    return SequenceModel(title, model, vocabulary, task, data, device, source, licence_of(config), facts, longest)
 
 
 def _vocabulary(config: Mapping[str, Any], title: str) -> Vocabulary:
@@ -85,14 +69,6 @@ def _vocabulary(config: Mapping[str, Any], title: str) -> Vocabulary:
         except ValueError:
             pass
     raise ModelError(f"The config.json of {title} holds no vocabulary of different words that begins as ours do.")
-
-
-def _made(words: int, name: str, sizes: dict[str, Any]) -> nn.Module:
-    return build(name, words, sizes)
-
-
-def _max_length(model: Any) -> int | None:
-    return model.sizes.get("max_length")
 
 
 def _facts(path: Path) -> dict[str, Any]:

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from vizkit.check import precision_of_pass
 from vizkit.geometry import all_ids
-from vizkit.models.families.translate import Translated, attention_of, finish
+from vizkit.models.families.translate import Translated, attention_of, finish, passed
 from vizkit.models.networks.sequence_recurrent import AdditiveAttention
 from vizkit.models.networks.vit_from_parts import MultiHeadSelfAttention
 from vizkit.models.recording.counting import Counting
-from vizkit.models.recording.forward import Pass, apart
 from vizkit.models.recording.layer_output import draw_of
 from vizkit.models.recording.recorder import Call, Recorder
 from vizkit.models.sequences.loaded import SequenceModel
@@ -66,17 +64,7 @@ def _traced(model: SequenceModel, *texts: Tensor) -> Trace:
     recorder = Recorder(model.model, single_keys=True, draw=draw_of(*texts))
     with torch.no_grad(), recorder:
         logits = model.model(*texts)[0].float()
-    result = Pass(
-        logits,
-        tuple(recorder.calls),
-        (),
-        (),
-        apart(logits, plain[0].float()),
-        layers=counting.layers,
-        linear=counting.linear,
-        changed=counting.changed,
-        precision=precision_of_pass(model.model, logits.device),
-    )
+    result = passed(model.model, logits, plain[0], recorder, counting)
     tokens = {name: line(name, text.shape[1]) for name, text in zip(("source", "target"), texts, strict=False)}
     attention = [_layer(call, tokens) for call in recorder.calls]
     return finish(model, texts[0], None, result, Translated(attention, [], _planned(model.model)))

@@ -14,7 +14,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from vizkit.models.sources.checkpoint import read_header, read_json, read_torch_file
-from vizkit.models.sources.creating import misfit
+from vizkit.models.sources.creating import load_weights
+from vizkit.models.sources.following import weight_named
 from vizkit.models.sources.from_transformers import made_by_library
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded
@@ -161,16 +162,13 @@ def merged_into(loaded: Loaded, adapter: Adapter) -> Loaded:
     """timm's model with the adapter, and with its head where it brings another one."""
     model: Any = loaded.model
     state = merged(model.state_dict(), adapter)
-    heads = (getattr(model, "pretrained_cfg", None) or {}).get("classifier") or "head"
-    head = f"{heads if isinstance(heads, str) else heads[0]}.weight"
+    head = weight_named(model, "classifier", "head")
     if head in adapter.others:
         if len(state[head]) != loaded.outputs:
             model.reset_classifier(len(state[head]))
         own = loaded.preprocessing, (), loaded.source, loaded.licence  # a head of other classes, guessed anew
         loaded = Loaded(loaded.name, model, loaded.device, *own)
-    if error := misfit(adapter.title, loaded.name, state, model.state_dict()):
-        raise error
-    model.load_state_dict(state)
+    load_weights(model, adapter.title, loaded.name, state)
     return replace(loaded, name=adapter.title, source=f"{loaded.source}, {adapter.said}")
 
 
@@ -202,10 +200,7 @@ def merged_folder(base: Path, folder: Path, adapter: Adapter, place: Path) -> No
     # Since its fifth version the library calls modules otherwise than files, and adapters go by its modules.
     _save(state | {name: value for name, value in adapter.others.items() if name in state or head}, place)
     model, _ = made_by_library(place, title, config, held(place, title))
-    state = merged(model.state_dict(), adapter)
-    if error := misfit(title, "its base", state, model.state_dict()):
-        raise error
-    model.load_state_dict(state)
+    load_weights(model, title, "its base", merged(model.state_dict(), adapter))
     (place / WEIGHTS).unlink()
     model.save_pretrained(place)
 

@@ -14,7 +14,7 @@ import torch
 from torch import _weights_only_unpickler
 
 from vizkit.models.sources.hub import ModelError
-from vizkit.models.sources.sizing import Holding, refuse_over_budget
+from vizkit.models.sources.sizing import Holding, refuse_over_budget, shapes_of
 from vizkit.models.sources.weight_names import NESTS, network_of, renamed, said_of
 from vizkit.writing import NO_FILE, is_regular, read_bytes
 
@@ -48,8 +48,8 @@ class Checkpoint(NamedTuple):
 
     @property
     def holds(self) -> Holding:
-        shapes = {name: tuple(value.shape) for name, value in self.state.items()}
-        return Holding(shapes, {name: str(value.dtype).removeprefix("torch.") for name, value in self.state.items()})
+        kinds = {name: str(value.dtype).removeprefix("torch.") for name, value in self.state.items()}
+        return Holding(shapes_of(self.state), kinds)
 
 
 class Header(NamedTuple):
@@ -87,8 +87,7 @@ def read_checkpoint(path: Path, part: str | None = None) -> Checkpoint:
             state, nest = network_of(path.name, state, part, nests)
             part = None if part in nests else part
         state, inner = network_of(path.name, state, part)
-        _refuse_hidden(path.name, state)
-        refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
+        _refuse_state(path.name, state)
         return Checkpoint(renamed(state), architecture, ", ".join(filter(None, (nest, inner))), told)
     except OSError as error:
         raise ModelError(f"{path.name[:60]} cannot be read: {error.strerror or type(error).__name__}.") from None
@@ -121,7 +120,8 @@ def read_config(path: Path, owner: str) -> dict[str, Any]:
     if not isinstance(config.get("architecture"), str):
         raise ModelError(f"The config.json of {owner} does not name a timm architecture.")
     about = config.get("pretrained_cfg", config)  # where the size of the input is, in timm's two layouts
-    refuse_sizes(owner, {"model_args": config.get("model_args"), "size": [_input_size(about), config.get("opens_at")]})
+    size = about.get("input_size") if isinstance(about, Mapping) else None
+    refuse_sizes(owner, {"model_args": config.get("model_args"), "size": [size, config.get("opens_at")]})
     return config
 
 
@@ -168,10 +168,6 @@ def refuse_layers(owner: str, config: Mapping[str, Any]) -> None:
         raise ModelError(f"The config.json of {owner} asks for a model with more than {MAX_LAYERS} layers.")
 
 
-def _input_size(about: Any) -> Any:
-    return about.get("input_size") if isinstance(about, Mapping) else None
-
-
 def _numbers(value: Any, name: str = "") -> list[tuple[str, int | float]]:
     """All numbers in a configuration, each with the name of the entry that it belongs to."""
     if isinstance(value, Mapping):
@@ -185,8 +181,7 @@ def read_torch_file(path: Path) -> Checkpoint:
     """A `torch.save` file of one network, with its own names."""
     content = _unpickled(path)
     state, _, _ = _state_in(content, None)
-    _refuse_hidden(path.name, state)
-    refuse_over_budget(path.name, sum(value.numel() * value.element_size() for value in state.values()))
+    _refuse_state(path.name, state)
     return Checkpoint(state, _named_architecture(content), "")
 
 
@@ -253,12 +248,14 @@ def _tensors(content: Mapping[Any, Any], depth: int = DEEPEST, seen: set[int] | 
             yield from ((f"{name}.{inner}", tensor) for inner, tensor in _tensors(value, depth - 1, seen))
 
 
-def _refuse_hidden(title: str, state: Mapping[str, torch.Tensor]) -> None:
+def _refuse_state(title: str, state: Mapping[str, torch.Tensor]) -> None:
+    """Numbers that are not in the file, or more than a model may have."""
     for name, value in state.items():
         plain = value.layout == torch.strided and value.device.type == "cpu" and not value.is_quantized
         # A small file can describe a huge view of a few bytes.
         if not plain or value.untyped_storage().nbytes() < value.numel() * value.element_size():
             raise ModelError(f"{title}: {name} claims more numbers than the file holds; it is refused.")
+    refuse_over_budget(title, sum(value.numel() * value.element_size() for value in state.values()))
 
 
 def _refuse_swelling(path: Path) -> bool:

@@ -182,6 +182,13 @@ def misfit(file: str, name: str, state: Mapping[str, Tensor], expected: Mapping[
     )
 
 
+def load_weights(model: nn.Module, file: str, name: str, state: Mapping[str, Tensor]) -> None:
+    """Put the weights of a file into the model. Raises ModelError where they are those of another one."""
+    if error := misfit(file, name, state, model.state_dict()):
+        raise error
+    model.load_state_dict(state)
+
+
 def refuse_stretched_positions(file: str, shapes: Mapping[str, tuple[int, ...]], model: nn.Module) -> None:
     """timm stretches a table of positions to the usual input size without a word; that is for the user to choose."""
     special = int(getattr(model, "num_prefix_tokens", 0))

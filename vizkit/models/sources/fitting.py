@@ -8,6 +8,7 @@ from torch import Tensor
 from vizkit.models.sources.creating import misfit, plan
 from vizkit.models.sources.from_file import RAW_PATCHES, libraries, noted, planned, translated
 from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.sizing import shapes_of
 from vizkit.models.sources.torchvision_models import WIDTHS, arguments, cnn_of
 
 State = Mapping[str, Tensor]
@@ -92,7 +93,7 @@ def _patch_and_width(weights: State) -> tuple[int, int]:
 
 
 def _of_torchvision(state: State) -> list[str]:
-    shapes = {name: tuple(value.shape) for name, value in state.items()}
+    shapes = shapes_of(state)
     if name := cnn_of(shapes):
         return [f"torchvision:{name}"]
     if "conv_proj.weight" in shapes:

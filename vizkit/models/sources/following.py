@@ -11,11 +11,14 @@ from typing import Any
 from torch import nn
 
 from vizkit.models.sources.hub import ModelError
+from vizkit.models.sources.sizing import shapes_of
 
 Shapes = Mapping[str, tuple[int, ...]]
+Options = Mapping[str, Any]
+Found = dict[str, Any]
 
 
-def followed(title: str, model: nn.Module, shapes: Shapes, size_hw: tuple[int, int] | None = None) -> dict[str, Any]:
+def followed(title: str, model: nn.Module, shapes: Shapes, size_hw: tuple[int, int] | None = None) -> Found:
     """The arguments for `timm.create_model`, `img_size` as (height, width). `model`: the architecture as it is.
 
     `shapes` of the weights in timm's names; `size_hw`: of the image, where it is known. Raises ModelError where the
@@ -32,16 +35,20 @@ def followed(title: str, model: nn.Module, shapes: Shapes, size_hw: tuple[int, i
     return args
 
 
-def classes(model: Any, shapes: Shapes) -> dict[str, Any]:
+def weight_named(model: Any, entry: str, usual: str) -> str:
+    """What timm calls the weight of its "classifier" or "first_conv", of several the first."""
+    name = (getattr(model, "pretrained_cfg", None) or {}).get(entry) or usual
+    return f"{name if isinstance(name, str) else name[0]}.weight"
+
+
+def classes(model: Any, shapes: Shapes) -> Found:
     """No head: the model gives features."""
-    head = (getattr(model, "pretrained_cfg", None) or {}).get("classifier") or "head"
-    shape = shapes.get(f"{head if isinstance(head, str) else head[0]}.weight", ())
+    shape = shapes.get(weight_named(model, "classifier", "head"), ())
     return {"num_classes": shape[0] if len(shape) > 1 else 0}
 
 
-def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
-    first = (getattr(model, "pretrained_cfg", None) or {}).get("first_conv") or "patch_embed.proj"
-    name = f"{first if isinstance(first, str) else first[0]}.weight"
+def patches(title: str, model: Any, shapes: Shapes) -> Found:
+    name = weight_named(model, "first_conv", "patch_embed.proj")
     found, own = shapes.get(name, ()), model.state_dict().get(name)
     if len(found) == 5:
         raise ModelError(f"{title} takes volumes, not images: its patches have three sides.")
@@ -57,13 +64,13 @@ def patches(title: str, model: Any, shapes: Shapes) -> dict[str, Any]:
     return {**args, "patch_size": found[-1] if found[-1] == found[-2] else (found[-2], found[-1])}
 
 
-def patch_of(model: Any, args: Mapping[str, Any]) -> tuple[int, int]:
+def patch_of(model: Any, args: Options) -> tuple[int, int]:
     """(height, width) in pixels."""
     size = args.get("patch_size", model.patch_embed.patch_size)
     return (size, size) if isinstance(size, int) else (size[0], size[1])
 
 
-def depth(model: Any, shapes: Shapes) -> dict[str, Any]:
+def depth(model: Any, shapes: Shapes) -> Found:
     found = count(shapes, r"blocks\.(\d+)\.")
     return {} if found in (0, len(model.blocks)) else {"depth": found}
 
@@ -73,7 +80,7 @@ def count(shapes: Shapes, pattern: str) -> int:
     return max((int(match[1]) + 1 for name in shapes if (match := re.match(pattern, name))), default=0)
 
 
-def positions(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:
+def positions(model: Any, shapes: Shapes, args: Options) -> Found:
     """The image size, where the table of positions is that of a square image; as it is also that of others, this is
     supposed, not said."""
     patch = patch_of(model, args)
@@ -115,18 +122,16 @@ def square(places: int, special: tuple[int, ...], patch: tuple[int, int] = (1, 1
     return None
 
 
-def vit(
-    title: str, model: Any, shapes: Shapes, found: Mapping[str, Any], size_hw: tuple[int, int] | None
-) -> dict[str, Any]:
+def vit(title: str, model: Any, shapes: Shapes, found: Options, size_hw: tuple[int, int] | None) -> Found:
     """What timm's ViT has as an option."""
-    own = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+    own = shapes_of(model.state_dict())
     width, needed = shapes.get("norm.weight", shapes.get("fc_norm.weight", (0,)))[0], model.embed_dim
     if width not in (0, needed):
         raise ModelError(
             f"{title} has tokens of {width} numbers, those of this architecture have {needed}: choose one of that "
             'width, or give model_args={"embed_dim": …, "num_heads": …}, for heads do not follow from shapes.'
         )
-    args: dict[str, Any] = {}
+    args: Found = {}
     for name, option in (
         ("cls_token", "class_token"),
         ("norm_pre.weight", "pre_norm"),
@@ -152,7 +157,7 @@ def vit(
     return args | pooling(model, shapes)
 
 
-def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:
+def pooling(model: Any, shapes: Shapes) -> Found:
     """A norm after the mean ("fc_norm", as in MAE's fine-tuning) or before it; attention pooling; no class token."""
     own = model.state_dict()
     if all((name in shapes) == (name in own) for name in ("fc_norm.weight", "cls_token", "attn_pool.q.weight")):
@@ -164,18 +169,18 @@ def pooling(model: Any, shapes: Shapes) -> dict[str, Any]:
         pool = "avg"
     else:
         pool = "token"
-    args: dict[str, Any] = {} if pool == model.global_pool else {"global_pool": pool}
+    args: Found = {} if pool == model.global_pool else {"global_pool": pool}
     if after != ("fc_norm.weight" in own) or pool == "avg":
         args["fc_norm"] = after
     return args
 
 
-def swin(model: Any, shapes: Shapes, args: Mapping[str, Any]) -> dict[str, Any]:
+def swin(model: Any, shapes: Shapes, args: Options) -> Found:
     """Windows from the table of their offsets or, of V2, from their index; the image from the mask of shifted ones."""
     stages = count(shapes, r"layers\.(\d+)\.blocks\.")
     if not stages:
         return {}
-    found: dict[str, Any] = {"depths": tuple(count(shapes, rf"layers\.{i}\.blocks\.(\d+)\.") for i in range(stages))}
+    found: Found = {"depths": tuple(count(shapes, rf"layers\.{i}\.blocks\.(\d+)\.") for i in range(stages))}
     heads = [heads_of(shapes, f"layers.{i}.blocks.0.attn.") for i in range(stages)]
     if all(heads):
         found["num_heads"] = tuple(heads)

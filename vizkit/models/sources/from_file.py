@@ -3,7 +3,6 @@
 import inspect
 import re
 import sys
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -19,14 +18,16 @@ from vizkit.models.sources.creating import (
     by,
     create,
     known,
+    load_weights,
     misfit,
     plan,
     published_as,
     refuse_stretched_positions,
 )
-from vizkit.models.sources.following import followed
+from vizkit.models.sources.following import Options, followed
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, described
+from vizkit.models.sources.sizing import shapes_of
 from vizkit.models.sources.weight_names import MONAI, from_monai
 
 State = dict[str, Tensor]
@@ -53,7 +54,7 @@ class _NoResampling(TorchFunctionMode):
 
 
 def from_checkpoint(
-    path: Path, file: checkpoint.Checkpoint, architecture: str, size_hw: Size | None, model_args: Mapping[str, Any]
+    path: Path, file: checkpoint.Checkpoint, architecture: str, size_hw: Size | None, model_args: Options
 ) -> Loaded:
     """`size_hw`: of the input; where it is another one than in training, positions are stretched."""
     name = known(architecture)
@@ -69,9 +70,7 @@ def from_checkpoint(
         if size_hw is None:
             raise
         state, stretched = translated(path.name, name, weights, model, stretch=True), True
-    if error := misfit(path.name, name, state, model.state_dict()):
-        raise error
-    model.load_state_dict(state)
+    load_weights(model, path.name, name, state)
     _refuse_other_tables(path.name, file.state, model)
     if "visual.proj" in file.state:
         model.num_classes = 0  # CLIP's head projects into the space that it shares with texts: it gives features
@@ -93,7 +92,7 @@ def libraries(state: State) -> tuple[State, dict[str, Any]]:
     return state, {"act_layer": "quick_gelu"} if OPENAI in state else {}
 
 
-def noted(args: Mapping[str, Any], size: Size | None, given: Mapping[str, Any] = MappingProxyType({})) -> str:
+def noted(args: Options, size: Size | None, given: Options = MappingProxyType({})) -> str:
     """What a file says otherwise than its architecture, for the line about where a model comes from; and, as such, what
     its shapes leave open, and what was `given`."""
     plain = {name: value for name, value in args.items() if name != "num_classes" and not callable(value)}
@@ -107,12 +106,12 @@ def noted(args: Mapping[str, Any], size: Size | None, given: Mapping[str, Any] =
     return "; ".join(f"{words}: {', '.join(kind)}" for words, kind in kinds.items() if kind)
 
 
-def _listed(who: str, values: Mapping[str, Any]) -> str:
+def _listed(who: str, values: Options) -> str:
     shown = ", ".join(f"{name}={str(value)[:60]}" for name, value in values.items())
     return f"{who}: {shown}" if shown else ""
 
 
-def told(title: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def told(title: str, options: Options) -> tuple[dict[str, Any], dict[str, Any]]:
     """(arguments of the model, words of its pictures) that timm's train.py was given. Raises ModelError."""
     checkpoint.refuse_sizes(title, options)
     names = {"gp": "global_pool", "in_chans": "in_chans"}
@@ -120,13 +119,13 @@ def told(title: str, options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[s
     return built, {key: value for key, value in options.items() if key not in names}
 
 
-def _size_told(pictures: Mapping[str, Any]) -> Size | None:
+def _size_told(pictures: Options) -> Size | None:
     side = pictures.get("img_size")
     sides = tuple(pictures.get("input_size", (0, side, side)))[-2:]
     return (sides[0], sides[1]) if len(sides) == 2 and all(isinstance(each, int) for each in sides) else None
 
 
-def planned(title: str, name: str, state: State, model_args: Mapping[str, Any]) -> tuple[dict[str, Any], Size | None]:
+def planned(title: str, name: str, state: State, model_args: Options) -> tuple[dict[str, Any], Size | None]:
     """(arguments for timm, image size where it is not the architecture's own) of the model that fits the weights."""
     args = dict(model_args)
     size = args.pop("img_size", None)
@@ -145,11 +144,11 @@ def _shapes_in_timms_names(name: str, state: State, drawn: nn.Module) -> dict[st
     its translation."""
     rest = {key: value.to("meta") for key, value in state.items() if not SIZED.search(key)}
     try:
-        rest = {key: tuple(value.shape) for key, value in filtered(name, rest, drawn).items()}
+        rest = shapes_of(filtered(name, rest, drawn))
     except Exception:  # weights of another model; comparing them will say so
-        rest = {key: tuple(value.shape) for key, value in state.items()}
+        rest = shapes_of(state)
     buffers = ("relative_position_index", "attn_mask")
-    kept = {k: tuple(v.shape) for k, v in state.items() if SIZED.search(k) or k.endswith(buffers)}
+    kept = {key: shape for key, shape in shapes_of(state).items() if SIZED.search(key) or key.endswith(buffers)}
     for raw, own in ((RAW_PATCHES, "patch_embed.proj.weight"), (RAW_POSITIONS, "pos_embed")):
         for key in raw:
             if key in kept:
@@ -184,7 +183,7 @@ def translated(title: str, name: str, state: State, model: Any, *, stretch: bool
         with _NoResampling():
             return filtered(name, state, model)
     except Exception as error:  # timm's translation trips over what it has never seen
-        refuse_stretched_positions(title, {key: tuple(value.shape) for key, value in state.items()}, model)
+        refuse_stretched_positions(title, shapes_of(state), model)
         differs = next((k for k, v in state.items() if k in own and v.shape != own[k].shape), "")
         if isinstance(error, _ResampledError) and differs:
             raise ModelError(

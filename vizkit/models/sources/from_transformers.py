@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from vizkit.image import Preprocessing
 from vizkit.models.sources import checkpoint, transformers_names, transformers_stages
-from vizkit.models.sources.creating import Size, by, create, misfit
+from vizkit.models.sources.creating import Size, by, create, load_weights
 from vizkit.models.sources.from_file import translated
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import (
@@ -24,7 +24,7 @@ from vizkit.models.sources.loaded import (
     licence_on,
     with_head,
 )
-from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
+from vizkit.models.sources.sizing import Holding, planned
 from vizkit.models.sources.transformers_names import ACTIVATIONS, Config, Translation
 from vizkit.models.sources.transformers_processor import preprocessing_of, processor
 from vizkit.models.sources.transformers_weights import WEIGHTS, held, weights_of
@@ -86,7 +86,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         how = f"as timm's {found.architecture.partition('_')[0]}"
     else:
         loaded = Loaded(title, _in_transformers(folder, title, config, holds, pretrained), torch.device("cpu"), needs)
-        without = _class_named(config).endswith(LOCATING)
+        without = class_named(config).endswith(LOCATING)
         how = "as its own module" + (", without the head for boxes or maps" if without else "")
     own = needs.size_hw if found is None else input_size(loaded.model, needs.size_hw)
     said = f"{source}, transformers {config['model_type']}, {how}" + ("" if pretrained else ", random weights")
@@ -99,7 +99,7 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
     if needs.processor is None and "image_mean" not in about and about.get("do_normalize") is not False:
         said += ", no image processor says its mean and deviation: those of ImageNet"
     both_towers = (
-        pretrained and found is not None and _class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
+        pretrained and found is not None and class_named(config) in TWO_TOWERS and (folder / WEIGHTS).is_file()
     )
     loaded = replace(
         loaded,
@@ -112,26 +112,22 @@ def from_transformers(folder: Path, title: str, source: str, pretrained: bool, s
         text_tower=folder if both_towers else None,
     )
     head = PROBLEMS.get(str(config.get("problem_type"))) if loaded.outputs else None
-    if head is None and "ForImageClassification" in _class_named(config) and (loaded.outputs or 0) > 1:
+    if head is None and "ForImageClassification" in class_named(config) and (loaded.outputs or 0) > 1:
         head = "softmax"  # as the library's own pipeline reads these
     return loaded if head is None else with_head(loaded, head)
 
 
-def plan_transformers(folder: Path, title: str) -> None:
-    """Refuse a model by its config.json alone, before its weights are downloaded."""
-    read_config(folder, title)
-
-
 def read_config(folder: Path, title: str) -> dict[str, Any]:
+    """Raises ModelError for a model that is not shown, before its weights are downloaded."""
     config = checkpoint.read_json(folder / "config.json", title)
     checkpoint.refuse_sizes(title, {key: value for key, value in config.items() if key not in NO_SIZES})
-    name = _class_named(config)
+    name = class_named(config)
     if name and not name.endswith(SHOWN + LOCATING):
         raise ModelError(f"{title} is a {name[:60]}; vizkit shows classifiers and models that give feature vectors.")
     return config
 
 
-def _class_named(config: Config) -> str:
+def class_named(config: Config) -> str:
     names = config.get("architectures")
     return names[0] if isinstance(names, list) and names and isinstance(names[0], str) else ""
 
@@ -165,9 +161,7 @@ def _in_timm(
         own = translation(config, weights_of(folder, title))
         assert own is not None
         state = translated(title, found.architecture, own.state, model, stretch=size_hw is not None)
-        if error := misfit(title, found.architecture, state, model.state_dict()):
-            raise error
-        model.load_state_dict(state)
+        load_weights(model, title, found.architecture, state)
     if config["model_type"] in ("clip", "clip_vision_model"):
         model.num_classes = 0  # its head projects into the space that it shares with texts
     if config["model_type"] == "deit" and hasattr(model, "reg_token") and model.reg_token is not None:
@@ -181,10 +175,10 @@ def _in_transformers(folder: Path, title: str, config: Config, holds: Holding, p
     missing = [key for key in (*report["missing_keys"], *report["mismatched_keys"]) if "pooler" not in str(key)]
     if missing:
         raise ModelError(
-            f"{title} lacks weights of {_class_named(config)}: {len(missing)} tensors, the first is "
+            f"{title} lacks weights of {class_named(config)}: {len(missing)} tensors, the first is "
             f"{str(missing[0])[:60]}."
         )
-    if _class_named(config).endswith(LOCATING):
+    if class_named(config).endswith(LOCATING):
         return Vector(model.base_model, pooled=False)
     return Vector(model, pooled=not report["missing_keys"])
 
@@ -208,7 +202,7 @@ def made_by_library(
             f"{title} is a {config['model_type'][:40]} of the transformers library, which timm lacks: "
             "pip install -r requirements-transformers.txt opens it."
         ) from None
-    name = _class_named(config)
+    name = class_named(config)
     kind = getattr(transformers, name, None) if name.isidentifier() else None
     if not (isinstance(kind, type) and issubclass(kind, transformers.PreTrainedModel)):
         raise ModelError(f"{title} names the class {name[:60]!r}, which this transformers does not have.")
@@ -221,7 +215,7 @@ def made_by_library(
     made: Any = kind
     with making(title):
         settings = made.config_class.from_json_file(str(folder / "config.json"))
-        refuse_large(title, holds, lambda: made._from_config(settings, **eager))
+        planned(title, lambda: made._from_config(settings, **eager), holds)
         if not pretrained:
             return made._from_config(settings, **eager), {"missing_keys": [], "mismatched_keys": []}
         # From the weights alone: of a path the library would also read adapters, which name files and models elsewhere.
@@ -229,14 +223,6 @@ def made_by_library(
         return made.from_pretrained(
             None, config=settings, state_dict=state, dtype=torch.float32, output_loading_info=True, **eager
         )
-
-
-def refuse_large(title: str, holds: Holding, make: Callable[[], nn.Module]) -> None:
-    """Made without numbers first: a small file cannot ask for a large network."""
-    drawn = sketch(title, make)
-    if drawn is not None:
-        refuse_over_budget(title, bytes_of(drawn))
-        refuse_unfit(title, holds, drawn)
 
 
 @contextmanager
@@ -281,9 +267,8 @@ def labels_of(config: Config, model: Any, datasets: str = "") -> tuple[str, ...]
     """`id2label`, unless it is the library's own LABEL_0, LABEL_1 … or the model has no classes. `datasets`: of what it
     has learned from."""
     count, names = int(getattr(model, "num_classes", 0)), config.get("id2label")
-    if not isinstance(names, dict) or len(names) != count:
-        return imagenet_labels_where(count, datasets)
-    labels = tuple(str(names.get(str(i), f"class {i}")) for i in range(count))
-    return (
-        imagenet_labels_where(count, datasets) if all(re.fullmatch(r"LABEL_\d+", label) for label in labels) else labels
-    )
+    if isinstance(names, dict) and len(names) == count:
+        labels = tuple(str(names.get(str(i), f"class {i}")) for i in range(count))
+        if not all(re.fullmatch(r"LABEL_\d+", label) for label in labels):
+            return labels
+    return imagenet_labels_where(count, datasets)

@@ -30,6 +30,7 @@ from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.sizing import bytes_of
 from vizkit.traces import TraceError
 
+Size = tuple[int, int]
 NO_LICENCE = "none needed (random weights)"
 _CARD_LICENCE = re.compile(r"\A---\n(?:.*\n)*?license:\s*(\S+)", re.MULTILINE)  # the front matter of a model card
 _CARD_DATASETS = re.compile(r"\A---\n(?:.*\n)*?datasets?:((?:.*\n)(?:[ -].*\n)*)", re.MULTILINE)
@@ -73,7 +74,7 @@ class Loaded:
     source: str = ""
     licence: str = "not stated"
     trained: bool = True
-    grid: tuple[int, int] | None = None
+    grid: Size | None = None
     head: Head = None  # pyright: ignore[reportAssignmentType]  # left out, it is guessed below
     head_guessed: bool = False
     outputs: int | None = None
@@ -85,10 +86,10 @@ class Loaded:
     step: int | None = None
     compared: dict[tuple, tuple[bool, float]] = field(default_factory=dict)
     # Of these modules alone: `replace` begins anew.
-    counted: dict[tuple[int, int], Counted] = field(default_factory=dict, init=False)
-    weights_bytes: dict[tuple[int, int], int] = field(default_factory=dict, init=False)
-    placed: dict[tuple[int, int], Any] = field(default_factory=dict, init=False)
-    places: dict[tuple[int, int], tuple[Any, ...]] = field(default_factory=dict, init=False)
+    counted: dict[Size, Counted] = field(default_factory=dict, init=False)
+    weights_bytes: dict[Size, int] = field(default_factory=dict, init=False)
+    placed: dict[Size, Any] = field(default_factory=dict, init=False)
+    places: dict[Size, tuple[Any, ...]] = field(default_factory=dict, init=False)
     proven: dict[tuple, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -251,7 +252,7 @@ def with_head(loaded: Loaded, stated: object) -> Loaded:
 def described(
     name: str,
     model: nn.Module,
-    size_hw: tuple[int, int] | None,
+    size_hw: Size | None,
     source: str,
     *,
     trained: bool = True,

@@ -17,7 +17,7 @@ from vizkit.models.sources.creating import Size, by, create, known, norm_of, ope
 from vizkit.models.sources.fitting import fits, fitting
 from vizkit.models.sources.following import trained_at
 from vizkit.models.sources.from_file import from_checkpoint, refuse_foreign
-from vizkit.models.sources.from_transformers import from_transformers, is_transformers, plan_transformers
+from vizkit.models.sources.from_transformers import from_transformers, is_transformers, read_config
 from vizkit.models.sources.hub import ModelError, PartError, UnnamedError
 from vizkit.models.sources.loaded import Loaded, described, with_head, with_labels
 from vizkit.models.sources.sizing import refuse_missing_numbers
@@ -123,11 +123,8 @@ def _is_folder(source: str | Path) -> bool:
     """Whether to look there; a folder that happens to be called like a timm model has to be given as a Path."""
     import timm
 
-    try:
-        taken = isinstance(source, str) and (not source or timm.is_model(source))
-        return not taken and Path(source).is_dir()
-    except OSError:  # too long for a name, not readable
-        return False
+    taken = isinstance(source, str) and (not source or timm.is_model(source))
+    return not taken and os.path.isdir(source)
 
 
 def _other_file(name: str) -> ModelError | None:
@@ -160,15 +157,17 @@ def _placed(loaded: Loaded, device: torch.device, probe: bool) -> Loaded:
     return loaded
 
 
-def bundled_names() -> list[str]:
+def bundled_names(home: Path = BUNDLED) -> list[str]:
     """The models that ship with vizkit and need no network."""
-    return sorted(folder.parent.name for folder in BUNDLED.glob("*/config.json"))
+    return sorted(file.parent.name for file in home.glob("*/config.json"))
 
 
-def bundled_folder(name: str) -> Path:
-    if name not in bundled_names():
-        raise ModelError(f"There is no bundled model {name[:60]!r}; there are {', '.join(bundled_names()) or 'none'}.")
-    return BUNDLED / name
+def bundled_folder(name: str, home: Path = BUNDLED, kind: str = "") -> Path:
+    """`kind`: what the models of `home` are, for the sentence, such as " of texts"."""
+    names = bundled_names(home)
+    if name not in names:
+        raise ModelError(f"There is no bundled model{kind} {name[:60]!r}; there are {', '.join(names) or 'none'}.")
+    return home / name
 
 
 def _from_timm(name: str, pretrained: bool, size_hw: Size | None, options: dict[str, Any]) -> Loaded:
@@ -262,7 +261,8 @@ def _notes(folder: Path, title: str, step: int) -> str:
 def _plan_folder(folder: Path, title: str, size_hw: Size | None) -> None:
     """Refuse a model by its config.json alone."""
     if is_transformers(folder):
-        return plan_transformers(folder, title)
+        read_config(folder, title)
+        return
     known(checkpoint.read_config(folder / "config.json", title)["architecture"])
     plan(f"local-dir:{folder}", size_hw, title)
 

@@ -41,6 +41,10 @@ class Holding(NamedTuple):
     kinds: Mapping[str, str]
 
 
+def shapes_of(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
+    return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+
+
 class _LateError(ModelError):
     """Building took too long."""
 
@@ -122,6 +126,17 @@ def _sketched(title: str, make: Callable[[], nn.Module]) -> nn.Module | None:
         except Exception:  # it needs a number; or it cannot be made at all, which making it will say
             return None
     return model
+
+
+def planned(title: str, make: Callable[[], nn.Module], holds: Holding | None = None) -> nn.Module | None:
+    """The `sketch` of a model: a small file cannot ask for a large network. Raises ModelError where it is above the
+    budget, or where what its file holds is of another one."""
+    drawn = sketch(title, make)
+    if drawn is not None:
+        refuse_over_budget(title, bytes_of(drawn))
+        if holds is not None:
+            refuse_unfit(title, holds, drawn)
+    return drawn
 
 
 def refuse_over_budget(title: str, size: int) -> None:

@@ -12,11 +12,11 @@ from torch import nn
 from vizkit.heads import SOFTMAX
 from vizkit.image import Preprocessing
 from vizkit.models.sources import checkpoint, hub
-from vizkit.models.sources.creating import Size, misfit
+from vizkit.models.sources.creating import Size, load_weights
 from vizkit.models.sources.following import Shapes, count, heads_of, square, window_of
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import NO_LICENCE, Loaded, imagenet_labels_where
-from vizkit.models.sources.sizing import Holding, bytes_of, refuse_over_budget, refuse_unfit, sketch
+from vizkit.models.sources.sizing import planned, shapes_of
 
 TRANSFORMERS = ("vit_b_16", "vit_b_32", "vit_l_16", "vit_l_32", "vit_h_14")
 TRANSFORMERS += ("swin_t", "swin_s", "swin_b", "swin_v2_t", "swin_v2_s", "swin_v2_b")
@@ -41,7 +41,9 @@ def from_torchvision(name: str, pretrained: bool, size_hw: Size | None) -> Loade
     if fixed and size_hw not in (None, (side, side)):
         raise ModelError(f"torchvision's {name} takes only {side}×{side} pixels; choose timm's model of that kind.")
     sides = {"image_size": side} if fixed else {}
-    model = _within_budget(name, lambda: torchvision.models.get_model(name, weights=None, **sides))
+    make = partial(torchvision.models.get_model, name, weights=None, **sides)
+    planned(name, make)
+    model = make()
     if pretrained:
         model.load_state_dict(checkpoint.read_checkpoint(hub.fetch(weights.url)).state)
     labels = tuple(weights.meta["categories"])
@@ -56,15 +58,15 @@ def fine_tuned(path: Path, file: checkpoint.Checkpoint, name: str, size_hw: Size
     """A file of weights of one of torchvision's, with the classes, depth, patches and windows that its shapes say."""
     weights = published(name)
     state = {HEAD.sub("heads.head.", key): value for key, value in file.state.items()}
-    shapes = {key: tuple(value.shape) for key, value in state.items()}
+    shapes = shapes_of(state)
     kind, options = arguments(path.name, name, shapes)
     side = options.get("image_size") or weights.transforms().crop_size[0]
     if "image_size" in options and size_hw not in (None, (side, side)):
         raise ModelError(f"{path.name} takes only {side}×{side} pixels, as its positions say.")
-    model = _within_budget(path.name, lambda: kind(**options), file.holds)
-    if error := misfit(path.name, f"torchvision:{name}", state, model.state_dict()):
-        raise error
-    model.load_state_dict(state)
+    make = partial(kind, **options)
+    planned(path.name, make, file.holds)
+    model = make()
+    load_weights(model, path.name, f"torchvision:{name}", state)
     count = options["num_classes"]
     needs = preprocessing(weights, size_hw or (side, side))
     every: Any = type(weights)
@@ -153,11 +155,3 @@ def preprocessing(weights: Any, size_hw: Size) -> Preprocessing:
         crop_pct=transform.crop_size[0] / transform.resize_size[0],
         interpolation=transform.interpolation.value,
     )
-
-
-def _within_budget(title: str, make: Callable[[], nn.Module], holds: Holding | None = None) -> nn.Module:
-    drawn = sketch(title, make)
-    refuse_over_budget(title, bytes_of(drawn) if drawn is not None else 0)
-    if drawn is not None and holds is not None:
-        refuse_unfit(title, holds, drawn)
-    return make()

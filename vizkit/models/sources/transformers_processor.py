@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from PIL import Image
+from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 
 from vizkit.check import PIXEL_TOLERANCE
 from vizkit.image import MAX_INPUT_SIDE, RGB, Box, ImageError, Preprocessing, mean_difference, prepare
@@ -19,7 +20,7 @@ from vizkit.models.sources.checkpoint import read_json
 from vizkit.models.sources.hub import ModelError
 
 INTERPOLATIONS = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic", 4: "box", 5: "hamming"}  # Pillow's numbers
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+IMAGENET = IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 KIND = re.compile(r"(ImageProcessor(Fast|Pil)?|FeatureExtractor)$")
 BY_SHORTEST = ("CLIP", "ChineseCLIP", "Bit", "ConvNext")  # for which one number is the shorter edge
 PLAIN = (*BY_SHORTEST, "", "Beit", "Blip", "DeiT", "DPT", "Pvt", "RTDetr", "Segformer", "Siglip", "ViT")
@@ -290,15 +291,8 @@ def _box(own: OwnProcessor, picture_hw: Size) -> Box:
 
 def _ramp(hw: Size, axis: int) -> RGB:
     """Grey, from black to white along an axis; across it levels alternate, so that their mean is exact."""
-    height, width = hw
-    across, along = (
-        (np.arange(width)[None], np.arange(height)[:, None])
-        if axis == 0
-        else (
-            np.arange(height)[:, None],
-            np.arange(width)[None],
-        )
-    )
+    rows, columns = np.ogrid[: hw[0], : hw[1]]
+    along, across = (rows, columns) if axis == 0 else (columns, rows)
     values = np.floor(255 * (along + 0.5) / hw[axis] + (across * 0.6180339887) % 1)
     return np.repeat(values.clip(0, 255).astype(np.uint8)[..., None], 3, 2)
 

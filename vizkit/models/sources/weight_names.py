@@ -163,7 +163,7 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
                 sorted({each.removesuffix(new).removesuffix(".") for each in (wrapped[new], name)}),
             )
         weights[new], wrapped[new] = value, name
-    while len(first := {name.partition(".")[0] for name in weights}) == 1 and not _has_bare_names(weights):
+    while len(first := {name.partition(".")[0] for name in weights}) == 1 and all("." in name for name in weights):
         weights = {name.removeprefix(f"{next(iter(first))}."): value for name, value in weights.items()}
     blocks = [name for name in weights if name.startswith("blocks.")]
     numbers = {match.group() for name in blocks if (match := CHUNK.match(name))}
@@ -171,10 +171,6 @@ def renamed(state: Mapping[str, Tensor]) -> dict[str, Tensor]:
     if through and all(CHUNK.match(name) for name in blocks):
         weights = {CHUNK.sub(r"blocks.\1.", name): value for name, value in weights.items()}
     return weights
-
-
-def _has_bare_names(weights: Mapping[str, Tensor]) -> bool:
-    return any("." not in name for name in weights)
 
 
 def from_monai(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from timm.data import IMAGENET_DEFAULT_MEAN, IMAGENET_DEFAULT_STD
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -14,7 +15,6 @@ from vizkit.image import Preprocessing
 from vizkit.models.sources.hub import ModelError
 from vizkit.models.sources.loaded import Loaded, guessed_head, outputs_of, with_head, with_labels
 
-IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 SIGMOIDS = frozenset({torch.sigmoid, torch.special.expit, nn.functional.sigmoid, Tensor.sigmoid, Tensor.sigmoid_})
 AROUND = ("_orig_mod", "module")
 """Under which name a compiled module, and one that is spread over devices or averaged, holds what was wrapped."""
@@ -38,8 +38,8 @@ def wrap(
     module: Any,
     *,
     size_hw: tuple[int, int] = (224, 224),
-    mean: Sequence[float] = IMAGENET_MEAN,
-    std: Sequence[float] = IMAGENET_STD,
+    mean: Sequence[float] = IMAGENET_DEFAULT_MEAN,
+    std: Sequence[float] = IMAGENET_DEFAULT_STD,
     labels: Sequence[str] = (),
     grid: tuple[int, int] | None = None,
     crop_pct: float = 1.0,
@@ -83,18 +83,8 @@ def wrap(
         raise ModelError("This module has no weights yet (they are on the meta device); load them first.")
     module.to(chosen).eval().requires_grad_(False)
     title = name or type(module).__name__
-    loaded = _answering(
-        Loaded(
-            title,
-            module,
-            chosen,
-            preprocessing,
-            tuple(map(str, labels)),
-            "wrapped module",
-            "not stated",
-            grid=grid,
-        )
-    )
+    named = tuple(map(str, labels))
+    loaded = _answering(Loaded(title, module, chosen, preprocessing, named, "wrapped module", grid=grid))
     loaded = with_labels(loaded, labels) if labels else loaded
     return loaded if head is None else with_head(loaded, head)
 

@@ -7,8 +7,8 @@ import torch
 
 from vizkit.models.networks.super_resolution.ttsr import NETWORKS, TTSR, build
 from vizkit.models.sources.checkpoint import read_json
-from vizkit.models.sources.sizing import refuse_missing_numbers
-from vizkit.models.trained_folder import folder_of, folders_in, licence_of, network_of
+from vizkit.models.sources.loading import bundled_names
+from vizkit.models.trained_folder import folder_of, licence_of, network_of
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "super_resolution"
 
@@ -36,14 +36,12 @@ class Enlarger:
 
 def bundled_enlargers() -> list[str]:
     """Those that ship with vizkit."""
-    return folders_in(BUNDLED)
+    return bundled_names(BUNDLED)
 
 
 def open_enlarger(source: str | Path) -> Enlarger:
     """A network by "bundled:<name>" or by its run folder. Raises ModelError with one sentence for the user."""
-    folder, title = folder_of(source, BUNDLED, "that enlarges")
+    folder, title = folder_of(source, BUNDLED, " that enlarges")
     config = read_json(folder / "config.json", title)
     model = network_of(folder, title, config, NETWORKS, build, "network that enlarges")
-    refuse_missing_numbers(title, model)
-    model.eval().requires_grad_(False)
     return Enlarger(title, model, licence_of(config))

@@ -12,11 +12,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.geometry import size_of
-from vizkit.models.probes.convolution.receptive_field import Walk, walk
+from vizkit.models.probes.convolution.receptive_field import Pair, Walk, walk
 from vizkit.models.recording.forward import run
 from vizkit.models.recording.stages import gives_features
 from vizkit.models.sources.loaded import Loaded
 from vizkit.traces import NotApplicable
+
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,9 @@ class EffectiveField:
     `share`: of the whole effect, |∂ Σ_k F_k(cell) / ∂ pixel| summed over colours, made 1 for each image and averaged.
     """
 
-    grid: tuple[int, int]
-    cell: tuple[int, int]
-    centre_yx: tuple[float, float]
+    grid: Pair
+    cell: Pair
+    centre_yx: Point
     share: Float[Tensor, "height width"]
 
 
@@ -36,7 +38,7 @@ def effective_fields(
     loaded: Loaded,
     images: Iterable[Float[Tensor, "1 channel height width"]],
     only: int | None = None,
-    point_xy: tuple[float, float] = (0.5, 0.5),
+    point_xy: Point = (0.5, 0.5),
 ) -> tuple[EffectiveField, ...]:
     """Of a unit of every feature map that leaves a stage or a block, the first first; `only`: of this one, from 0.
     `point_xy`: where the unit is, in fractions of the map. One pass forwards for each image, and one backwards for each
@@ -45,7 +47,7 @@ def effective_fields(
         raise NotApplicable(f"{loaded.name} does not hand out the features between its stages.")
     wanted = slice(None) if only is None else slice(only, only + 1)
     totals: list[Tensor] = []
-    shapes: list[tuple[int, int]] = []
+    shapes: list[Pair] = []
     count = 0
     for image in images:
         pixels = image.to(loaded.device).detach().requires_grad_()
@@ -69,19 +71,17 @@ def effective_fields(
     )
 
 
-def cell_in(grid: tuple[int, int], point_xy: tuple[float, float]) -> tuple[int, int]:
+def cell_in(grid: Pair, point_xy: Point) -> Pair:
     return int(point_xy[1] * grid[0]), int(point_xy[0] * grid[1])
 
 
-def _effect(features: Tensor, pixels: Tensor, cell: tuple[int, int]) -> Float[Tensor, "height width"]:
+def _effect(features: Tensor, pixels: Tensor, cell: Pair) -> Float[Tensor, "height width"]:
     (gradient,) = torch.autograd.grad(features[0, :, cell[0], cell[1]].sum(), pixels, retain_graph=True)
     effect = gradient[0].abs().sum(0)
     return effect / effect.sum().clamp(min=torch.finfo(effect.dtype).tiny)
 
 
-def _centres(
-    loaded: Loaded, grids: list[tuple[int, int]], cells: list[tuple[int, int]], size_hw: tuple[int, int]
-) -> list[tuple[float, float]]:
+def _centres(loaded: Loaded, grids: list[Pair], cells: list[Pair], size_hw: Pair) -> list[Point]:
     """The middle of each unit: of what it can see, for a CNN; else of its own share of the image."""
     try:
         walked: Walk | None = walk(loaded)

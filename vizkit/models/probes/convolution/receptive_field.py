@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from vizkit.geometry import size_of
 from vizkit.models.probes.convolution.reach import Reach
-from vizkit.models.probes.multiply_adds import copy_with, follow_paths, without_content
+from vizkit.models.probes.multiply_adds import follow_paths, run_hollow, shape_of
 from vizkit.models.recording.forward import run
 from vizkit.models.recording.stages import gives_features
 from vizkit.models.sources.loaded import Loaded
@@ -47,11 +47,8 @@ class Seen:
 
     def within(self, size_hw: Pair) -> "Seen":
         """Of an image of this size, whose last pixels a stride may leave over."""
-        rows, columns = (
-            reach.of(*pair)
-            for reach, pair in zip((self.rows, self.columns), zip(self.grid, size_hw, strict=True), strict=True)
-        )
-        return replace(self, rows=rows, columns=columns)
+        (rows, columns), (height, width) = self.grid, size_hw
+        return replace(self, rows=self.rows.of(rows, height), columns=self.columns.of(columns, width))
 
 
 @dataclass(frozen=True)
@@ -84,8 +81,7 @@ class Walk:
 
 def walk(loaded: Loaded) -> Walk:
     """Of a model at its own input size. NotApplicable where no convolution sees the image in overlapping windows."""
-    needs = loaded.preprocessing
-    walked = walk_of(loaded.model, (1, needs.channels, *needs.size_hw))
+    walked = walk_of(loaded.model, shape_of(loaded))
     last = walked.layers[-1].seen if walked.layers else None
     if last is None or (last.rows.size, last.columns.size) == (last.rows.jump, last.columns.jump):
         raise NotApplicable(f"{loaded.name} has no receptive fields to follow: its layers are not convolutions.")
@@ -95,13 +91,7 @@ def walk(loaded: Loaded) -> Walk:
 def walk_of(model: nn.Module, shape: Sequence[int]) -> Walk:
     """Of a pass of an input of this shape, (1, channel, height, width). The model stays untouched: a copy without
     weights runs."""
-    weight = next((p for p in model.parameters() if p.is_floating_point()), torch.empty(()))
-    try:
-        pixels = torch.empty(tuple(shape), dtype=weight.dtype, device="meta")
-        following, maps = _followed(copy_with(model, without_content), pixels)
-    except (RuntimeError, NotImplementedError, TypeError):  # it looks into its tensors, which then have to be real
-        pixels = torch.zeros(tuple(shape), dtype=weight.dtype, device=weight.device)
-        following, maps = _followed(copy_with(model), pixels)
+    following, maps = run_hollow(model, tuple(shape), _followed)
     return Walk((shape[-2], shape[-1]), tuple(following.layers), tuple(following.seen(each) for each in maps))
 
 
@@ -187,13 +177,8 @@ def joined(given: Sequence[Seen | None]) -> Seen | None:
 
 
 def moved_through(source: Seen, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, grid: Pair) -> Seen:
-    rows, columns = (
-        reach.through(*numbers)
-        for reach, numbers in zip(
-            (source.rows, source.columns), zip(kernel, stride, padding, dilation, strict=True), strict=True
-        )
-    )
-    return replace(source, grid=grid, rows=rows, columns=columns)
+    down, across = zip(kernel, stride, padding, dilation, strict=True)
+    return replace(source, grid=grid, rows=source.rows.through(*down), columns=source.columns.through(*across))
 
 
 def axes_of(shape: tuple[int, ...], grid: Pair) -> tuple[int, ...] | None:

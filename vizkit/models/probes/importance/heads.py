@@ -19,6 +19,7 @@ from vizkit.models.recording.editing import Editing, Place, Plan
 from vizkit.models.recording.edits import Edit
 from vizkit.models.sources.loaded import Loaded
 
+Pixels = Float[Tensor, "image channel height width"]
 Means = tuple[Float[Tensor, "_group _head _query _channel"], ...]
 
 
@@ -42,7 +43,7 @@ class Importance:
 
 def head_importance(
     loaded: Loaded,
-    pixels: Float[Tensor, "image channel height width"],
+    pixels: Pixels,
     targets: Int[Tensor, " image"],
     places: Sequence[Place],
     means: Means = (),
@@ -62,7 +63,7 @@ def head_importance(
 
 def head_estimates(
     loaded: Loaded,
-    pixels: Float[Tensor, "image channel height width"],
+    pixels: Pixels,
     targets: Int[Tensor, " image"],
     places: Sequence[Place],
     means: Means = (),
@@ -80,7 +81,7 @@ def head_estimates(
 @torch.no_grad()
 def likeness_lost(
     loaded: Loaded,
-    pixels: Float[Tensor, "image channel height width"],
+    pixels: Pixels,
     places: Sequence[Place],
     means: Means = (),
 ) -> Importance:
@@ -98,9 +99,7 @@ def _names(places: Sequence[Place]) -> tuple[tuple[int, int], ...]:
     return tuple((layer, head) for layer, place in enumerate(places) for head in range(place.heads))
 
 
-def _outputs(
-    loaded: Loaded, pixels: Float[Tensor, "image channel height width"], plan: Plan
-) -> Float[Tensor, "image output"]:
+def _outputs(loaded: Loaded, pixels: Pixels, plan: Plan) -> Float[Tensor, "image output"]:
     with Editing(plan):
         return loaded.logits_of(loaded.model(pixels), len(pixels))
 
@@ -108,7 +107,7 @@ def _outputs(
 @torch.no_grad()
 def _without_each(
     loaded: Loaded,
-    pixels: Float[Tensor, "image channel height width"],
+    pixels: Pixels,
     places: tuple[Place, ...],
     means: Means,
 ) -> Iterator[Float[Tensor, "image output"]]:

@@ -120,8 +120,7 @@ def _hook(loaded: Loaded, model: nn.Module, edit: Edit, reference: Tensor | None
             raise NotApplicable("The direction of this class at this block was not given.")
         change = partial(add, edit, direction)
 
-    def changed(module: nn.Module, inputs: tuple, out: Any) -> Any:
-        del module, inputs
+    def changed(_: nn.Module, __: tuple, out: Any) -> Any:
         return change(out)
 
     model.get_submodule(path).register_forward_hook(changed)

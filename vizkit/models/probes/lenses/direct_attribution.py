@@ -154,7 +154,8 @@ class _Blocks(TorchFunctionMode):
 
     def __init__(self, model: Any, paths: Sequence[str]) -> None:
         super().__init__()
-        self.given, self.middle, self.out, self.values, self.projected, self.biases = _lists(6, len(paths))
+        none: list[Any] = [None] * len(paths)
+        self.given, self.middle, self.out, self.values, self.projected, self.biases = ([*none] for _ in range(6))
         self._now = -1
         self._weights: Tensor | None = None
         for at, path in enumerate(paths):
@@ -228,10 +229,6 @@ def _by_place(shares: Float[Tensor, "group head key"], layer: Attention) -> Floa
     tokens.index_add_(0, layer.key_ids.cpu().flatten() % (len(layer.key) + 1), shares.sum(1).flatten())
     first, (rows, columns) = len(layer.key.special), layer.key.grid
     return tokens[first : first + rows * columns].unflatten(0, (rows, columns))
-
-
-def _lists(many: int, length: int) -> list[list[Any]]:
-    return [[None] * length for _ in range(many)]
 
 
 def _sub(block: nn.Module, path: str) -> Any:
