@@ -23,6 +23,8 @@ from vizkit.writing import is_regular, read_bytes
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
 RGB = UInt8[np.ndarray, "height width 3"]
+Pixels = UInt8[np.ndarray, "_row _column 3"]
+"""RGB too; several of one function may differ in size."""
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in pixels of the picture; 0 is its edge, ½ the first centre
 
 

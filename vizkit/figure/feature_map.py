@@ -2,11 +2,11 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import colours
 from vizkit.figure.patches import MARK, number
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels
 
 
 def feature_map(
@@ -26,7 +26,7 @@ def feature_map(
     return np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))
 
 
-def neighbours(seen: RGB, order: list[tuple[int, int]], *, side_px: int = 220) -> UInt8[np.ndarray, "side side2 3"]:
+def neighbours(seen: RGB, order: list[tuple[int, int]], *, side_px: int = 220) -> Pixels:
     """The pixels of 2×2 tokens with gaps between them, numbered in the `order` (down, right) of joining."""
     cell, gap = side_px // 2, 6
     large = cv2.resize(seen, (2 * cell, 2 * cell), interpolation=cv2.INTER_NEAREST)

@@ -4,7 +4,7 @@ import base64
 import io
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from PIL import Image
 
 from vizkit.figure.charts import literal
@@ -12,7 +12,7 @@ from vizkit.figure.overlay import under
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.scales import OWN, Scale
 from vizkit.geometry import Box
-from vizkit.image import RGB, data_url
+from vizkit.image import RGB, Pixels, data_url
 
 MOST_CELLS = 5_000  # with an element each; finer maps are one picture of flat cells
 PHOTOGRAPH_PX = 1280
@@ -52,7 +52,7 @@ def vector_overlay(
 
 def _cells(
     places: Float[np.ndarray, "row column"],
-    colour: UInt8[np.ndarray, "row column 3"],
+    colour: Pixels,
     opacities: Float[np.ndarray, "row column"],
     box_xyxy: Box,
     scale: Scale,
@@ -74,7 +74,7 @@ def _cells(
 
 def _raster(
     places: Float[np.ndarray, "row column"],
-    colour: UInt8[np.ndarray, "row column 3"],
+    colour: Pixels,
     opacities: Float[np.ndarray, "row column"],
     box_xyxy: Box,
     scale: Scale,

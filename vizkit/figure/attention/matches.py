@@ -2,22 +2,26 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.figure.palette import colours
+from vizkit.image import Pixels
 from vizkit.traces import Attention, NotApplicable, dense
 
 SIDE_PX, GAP_PX = 480, 32
 LEAST = 0.1
 """Of a weight that is drawn: as many as nine places may have one as large."""
 
-RGB = UInt8[np.ndarray, "_row _column 3"]
-
 
 def matches(
-    attention: Attention, first: RGB, second: RGB, *, strength: Float[Tensor, " query"] | None = None, apart: int = 4
-) -> RGB:
+    attention: Attention,
+    first: Pixels,
+    second: Pixels,
+    *,
+    strength: Float[Tensor, " query"] | None = None,
+    apart: int = 4,
+) -> Pixels:
     """A line for each weight of LEAST and more (mean over heads), the more opaque the larger it is.
 
     `first`, `second`: the pictures that queries and keys lie on, made about SIDE_PX large, every pixel a square.

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import colours
 from vizkit.figure.scales import OWN, SHARES, Scale
 from vizkit.geometry import pixel_box
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels
 from vizkit.traces import Tokens
 
 THUMB = 26
@@ -18,7 +18,7 @@ PLAIN = {ord("¼"): "1/4", ord("½"): "1/2", ord("×"): "x", ord("−"): "-", or
 """What the letters of OpenCV lack."""
 WHITE, INK = (255, 255, 255), (30, 30, 46)
 MOST_ON_AXES = 400  # tokens
-Patch = UInt8[np.ndarray, "_ _ 3"] | str
+Patch = Pixels | str
 
 
 def matrix(
@@ -48,7 +48,7 @@ def matrix(
     return out
 
 
-def with_names(cells: UInt8[np.ndarray, "_ _ 3"], scale: Scale) -> RGB:
+def with_names(cells: Pixels, scale: Scale) -> RGB:
     """A matrix with its axes named, and below it what the colours say."""
     height, width = cells.shape[:2]
     out = np.full((height + MARGIN + BAR + 2 * MARGIN, width + MARGIN, 3), 255, np.uint8)
@@ -80,7 +80,7 @@ def patches_on_axes(
     queries: Tokens,
     keys: Tokens,
     seen: RGB,
-) -> UInt8[np.ndarray, "_ _ 3"]:
+) -> Pixels:
     """A matrix with the patches of the picture on its axes, cut out of what the model saw; where there are too many to
     be seen, without them."""
     if max(weights.shape) > MOST_ON_AXES:

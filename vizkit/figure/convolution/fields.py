@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import SCALE, colours
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import Box, out_of_box
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels
 
 Frame = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels of the picture that is drawn
 USED = (96, 210, 255)
@@ -24,7 +24,7 @@ def framed(
     share: Float[np.ndarray, "row column"] | None = None,
     *,
     side_px: int = 640,
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+) -> Pixels:
     """`frames`: names and boxes in pixels of the model's input of `size_hw`, which lies at `box_xyxy` on the image, the
     first dark, the last bright, with their names; what lies outside that input is cut off. `share`: the
     effect of every pixel of that input, drawn below; the last frame is then that of what is used."""

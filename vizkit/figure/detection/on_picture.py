@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.detection.segments import Regions
@@ -14,9 +14,8 @@ from vizkit.figure.palette import LIGHT, OPACITIES, colours
 from vizkit.figure.saved.panels import meet
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import SHARES
-from vizkit.image import data_url
+from vizkit.image import Pixels, data_url
 
-RGB = UInt8[np.ndarray, "_row _column 3"]
 CHOSEN, UNDER = "#f59e0b", "#000000"
 SIZE, GAP = 9.0, 12.0
 
@@ -81,7 +80,7 @@ class Panels:
     """Over one picture. `chosen`: the id that is shown, of a frame or, of `grid`, of a cell row by row; −1 for none.
     `says`: a sentence for ids. `large`: the first panel is twice as wide as the others, which stand beside it."""
 
-    rgb: RGB
+    rgb: Pixels
     panels: Sequence[Panel]
     chosen: int = -1
     grid: tuple[int, int] | None = None

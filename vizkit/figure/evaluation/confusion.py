@@ -1,24 +1,20 @@
 """Which label was answered by which class, how often; cells can be clicked."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.figure.charts import laid_out, literal, squared
+from vizkit.figure.charts import Figure, laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
 from vizkit.figure.palette import DARK, OTHERS, SIGNED, ramp
 from vizkit.percent import in_percent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 CELL_PX = 28
 MOST_NUMBERED = 16  # with more labels the cells are too narrow for numbers
 
 
-def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> "go.Figure":
+def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> Figure:
     """Rows are labels, row 0 on top; columns are answers. Mistakes are red, by their share of the row up to the largest
     one; right answers are grey, empty cells stay empty.
 

@@ -4,18 +4,15 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
 from vizkit.figure.canvas.rows import STEPS, text64
-from vizkit.figure.charts import laid_out, literal
+from vizkit.figure.charts import Figure, laid_out, literal
 from vizkit.figure.palette import CLASSES, INK, OTHERS, SCALE, colours
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 SHEET_PX = 2_000  # of all small pictures together
 MOST_CHOSEN = 500
@@ -131,7 +128,7 @@ def scatter(
     layout: str,
     chosen: Sequence[int] = (),
     groups: Mapping[str, int] | None = None,
-) -> "go.Figure":
+) -> Figure:
     """The plane on paper, axes called after its `layout`: dots in the same colours, those of `chosen` alone in full,
     and the names of `groups` over their middles."""
     import plotly.graph_objects as go

@@ -3,15 +3,12 @@
 import re
 from dataclasses import dataclass
 from html import unescape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from vizkit.figure.charts import Figure
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 DIGITS = 6
 INKS = (*CLASSES, OTHERS)
@@ -63,7 +60,7 @@ class Panel:
     equal: float | None = None
 
 
-def panel_of(figure: "go.Figure") -> Panel:
+def panel_of(figure: Figure) -> Panel:
     """What is drawn in a figure of curves or cells, in few digits."""
     layout: Any = figure.layout
     drawn: list[Any] = [*figure.data]

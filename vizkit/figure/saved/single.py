@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import CEILING, FLOOR, colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Stroke, Words, clean, font, wrapped
 from vizkit.figure.scales import Scale
 from vizkit.geometry import Box
+from vizkit.image import RGB
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
@@ -48,9 +49,7 @@ class MapOf:
     ringed: tuple[Box, ...] = ()
 
 
-def map_marks(
-    image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, y: float, sheet: float = WIDTH
-) -> tuple[list[Mark], float]:
+def map_marks(image: RGB, box_xyxy: Box, drawn: MapOf, y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:
     """(the photograph with its map, what the model saw, the query's cell and the colours, from `y` down on a sheet that
     is so wide; where they end)."""
     inner = sheet - 2 * MARGIN

@@ -6,17 +6,16 @@ from math import hypot
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import between
-from vizkit.image import data_url
+from vizkit.image import Pixels, data_url
 from vizkit.percent import in_percent
 
-RGB = UInt8[np.ndarray, "_row _column 3"]
 Place = tuple[int, int]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
@@ -39,15 +38,15 @@ class Transfer:
     laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {relevance},
     {gate} and the names of `errors`: around every place how far from the true image something is, 0 to 1."""
 
-    small: RGB
-    left: RGB
-    right: RGB
+    small: Pixels
+    left: Pixels
+    right: Pixels
     titles: tuple[str, str]
     at: Place
     first: Place = (0, 0)
-    without: RGB = field(default_factory=lambda: NO_PICTURE)
-    truth: RGB = field(default_factory=lambda: NO_PICTURE)
-    reference: RGB = field(default_factory=lambda: NO_PICTURE)
+    without: Pixels = field(default_factory=lambda: NO_PICTURE)
+    truth: Pixels = field(default_factory=lambda: NO_PICTURE)
+    reference: Pixels = field(default_factory=lambda: NO_PICTURE)
     taken: Place = (0, 0)
     relevance: Float[np.ndarray, "_row _column"] = field(default_factory=lambda: NO_RELEVANCE)
     gate: float = 0.0
@@ -185,19 +184,19 @@ class Transfer:
         return marks
 
 
-def halves(left: RGB, right: RGB, bar: float) -> RGB:
+def halves(left: Pixels, right: Pixels, bar: float) -> Pixels:
     """The one left of the bar, the other right of it."""
     edge = round(bar * left.shape[1])
     return np.concatenate([left[:, :edge], right[:, edge:]], 1)
 
 
-def patch(rgb: RGB, place: Place) -> RGB:
+def patch(rgb: Pixels, place: Place) -> Pixels:
     """3 × 3 places around one; at the border those inside that are nearest."""
     row, column = (max(0, min(CELL * (at - 1), side - 3 * CELL)) for at, side in zip(place, rgb.shape[:2], strict=True))
     return rgb[row : row + 3 * CELL, column : column + 3 * CELL]
 
 
-def _box(rgb: RGB) -> tuple[float, float, float, float]:
+def _box(rgb: Pixels) -> tuple[float, float, float, float]:
     return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.analysis.attention.attention_map import windows_of
 from vizkit.analysis.attention.patches import Cost, cost, main_patterns, patchify
@@ -17,7 +17,7 @@ from vizkit.analysis.remarks.remark import begun, counted
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, filter_tiles, strip
 from vizkit.geometry import id_at
-from vizkit.image import data_url, prepare
+from vizkit.image import RGB, data_url, prepare
 from vizkit.models.probes.parts import PatchEmbedding, attention_parts, patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.traces import NotApplicable, Tokens
@@ -54,7 +54,7 @@ class Sheet:
     step: int
     of: str = "patch"
     above: Float[np.ndarray, "special column"] | None = None
-    tiles: UInt8[np.ndarray, "height width 3"] | None = None
+    tiles: RGB | None = None
 
     @property
     def size(self) -> str:
