@@ -60,9 +60,12 @@ def _over_queries(attention: Attention, rows: Float[Tensor, "group head query"])
 @computed_there
 def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     """H = −mean_i Σ_j w_ij log w_ij in nats, from 0 to log(number of keys that a query compares)."""
-    weights = attention.weights.float()  # 0 log 0 is 0; torch.special.entr takes four times as long
-    terms = weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()
-    return _over_queries(attention, -terms.sum(-1))
+    return _over_queries(attention, _entropies(attention.weights.float()))
+
+
+def _entropies(weights: Float[Tensor, "group head query key"]) -> Float[Tensor, "group head query"]:
+    """Of rows. 0 log 0 is 0; torch.special.entr takes four times as long."""
+    return -(weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()).sum(-1)
 
 
 @computed_there
@@ -73,9 +76,8 @@ def entropy_by_place(attention: Attention, head: int | None = None) -> Float[Ten
         return None
     weights = attention.weights.float()
     weights = weights if head is None else weights[:, [min(head, weights.shape[1] - 1)]]
-    terms = weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()
     compared = (attention.key_ids != PADDING).sum(-1).clamp(min=2).log()
-    rows = -terms.sum(-1).mean(1) / compared[:, None]
+    rows = _entropies(weights).mean(1) / compared[:, None]
     return on_grid(rows.flatten().clamp(0, 1), attention.query_ids.flatten(), attention.query)
 
 

@@ -25,8 +25,6 @@ def gradient_rollout(
     layer attends to speaks for the class. The row of the mean of all places is nearly even, because Ā is small beside
     the identity: show it from its smallest to its largest value, or take `generic_relevance`, which leaves that out.
     """
-    if not 0 <= residual <= 1:
-        raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
     relevance, without = class_mass(trace, query, residual, 1 - residual, start_layer, normalise=True)
     gained(relevance, without, "Gradient rollout")
     return shares(relevance).float()

@@ -189,8 +189,6 @@ def _prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, re
     layers = stream(trace)
     if not 0 <= discard < 1:
         raise ValueError(f"The discarded share is 0 to below 1, not {discard}.")
-    if not 0 <= residual <= 1:
-        raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
     return factors(layers, lambda layer: _fused(layer, fusion, discard), residual, 1 - residual, start_layer)
 
 

@@ -18,5 +18,4 @@ def exponent(tokens: Sequence[float | int], values: Sequence[float | int]) -> fl
     quadratic. ValueError for fewer than two different numbers of tokens, or values that are not positive."""
     if len(set(tokens)) < 2 or min(*tokens, *values) <= 0:
         raise ValueError("A power law needs two different numbers of tokens and positive values.")
-    x, y = np.log(np.asarray(tokens, float)), np.log(np.asarray(values, float))
-    return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    return float(np.polyfit(np.log(tokens), np.log(values), 1)[0])

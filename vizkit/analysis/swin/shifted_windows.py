@@ -46,8 +46,8 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     """
     if min(grid) < 1 or not all(0 <= s < w for s, w in zip(shift, window, strict=True)):
         raise ValueError(f"Windows of {window} shifted by {shift} do not cut a grid of {grid}.")
-    size = (grid[0] + -grid[0] % window[0], grid[1] + -grid[1] % window[1])
-    ids = whole(window_ids(grid, window, shift, pad_first=pad_first), size, window)
+    ids = whole(window_ids(grid, window, shift, pad_first=pad_first), grid, window)
+    size = (ids.shape[0], ids.shape[1])
     down, right = (torch.arange(side) for side in size)
     windows = down[:, None] // window[0] * (size[1] // window[1]) + right[None] // window[1]
     row, column = ids // grid[1], ids % grid[1]
@@ -56,10 +56,10 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
 
 
-def whole(parts: Shaped[Tensor, "window token"], size: Size, window: Size) -> Shaped[Tensor, "row column"]:
-    """What `cut` cut, put together again."""
-    across = parts.view(size[0] // window[0], size[1] // window[1], *window)
-    return across.permute(0, 2, 1, 3).reshape(size)
+def whole(parts: Shaped[Tensor, "window token"], grid: Size, window: Size) -> Shaped[Tensor, "row column"]:
+    """What `cut` cut, put together again: as many rows and columns as windows need to cover the grid."""
+    down, across = (-(-side // extent) for side, extent in zip(grid, window, strict=True))
+    return parts.view(down, across, *window).permute(0, 2, 1, 3).reshape(down * window[0], across * window[1])
 
 
 def allowed(layout: Layout, window: int) -> Bool[Tensor, "query key"]:
