@@ -6,10 +6,9 @@ from html import escape
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.palette import CLASSES, DARK, OTHERS, SCALE, SIGNED, faint, ramp
-from vizkit.figure.scales import LINEAR, Scale, between, robust
+from vizkit.figure.scales import LINEAR, Places, Scale, between, robust
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -93,7 +92,7 @@ def colour_axis(scale: Scale, ceiling: float = 1.0, floor: float = 1.0) -> dict[
     return ends | {"colorbar_tickvals": marks, "colorbar_ticktext": [text for _, text in scale.ticks]}
 
 
-def cells(values: Float[np.ndarray, "row column"], scale: Scale, digits: int | None = None) -> dict[str, Any]:
+def cells(values: Places, scale: Scale, digits: int | None = None) -> dict[str, Any]:
     """Values in the colours of any scale, as a heat map takes them. By doublings the places along the bar are drawn,
     and the values themselves stand beside them. `digits`: of numbers in the cells."""
     if digits is not None:  # a heat map writes no customdata into its cells

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from vizkit.figure.charts import Figure, colour_axis, framed, laid_out, literal, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS
-from vizkit.figure.scales import Scale
-from vizkit.image import RGB, Pixels
+from vizkit.figure.scales import Places, Scale
+from vizkit.image import RGB, Pixels, zoomed
 from vizkit.percent import in_percent
 
 HEIGHT, OPACITY = 460, 0.62
@@ -22,7 +22,7 @@ def class_cells(
     size_hw: tuple[int, int],
     said: Int[np.ndarray, "row column"],
     names: Sequence[Sequence[str]],
-    shares: Float[np.ndarray, "row column"],
+    shares: Places,
     legend: Sequence[tuple[int, str, str]],
     form: str = ".1%",
     rest: str = "other classes",
@@ -71,16 +71,14 @@ def painted_cells(picture: RGB, colours: Sequence[Sequence[str]], opacity: float
     from PIL import ImageColor
 
     zoom = max(1, -(-320 // picture.shape[1]))
-    large = picture.repeat(zoom, 0).repeat(zoom, 1)
+    large = zoomed(picture, zoom)
     cells = np.array([[ImageColor.getrgb(colour)[:3] for colour in row] for row in colours], float)
     sides = zip(large.shape[:2], cells.shape[:2], strict=True)
     down, right = (np.arange(side) * count // side for side, count in sides)
     return np.rint((1 - opacity) * large + opacity * cells[down[:, None], right]).astype(np.uint8)
 
 
-def share_cells(
-    seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str, scale: Scale
-) -> Figure:
+def share_cells(seen: str, size_hw: tuple[int, int], shares: Places, name: str, scale: Scale) -> Figure:
     """What is called `name` at each patch."""
     import plotly.graph_objects as go
 
@@ -95,7 +93,7 @@ def share_cells(
 def restored_cells(
     seen: str,
     size_hw: tuple[int, int],
-    shares: Float[np.ndarray, "row column"],
+    shares: Places,
     chosen: tuple[int, int] | None,
     scale: Scale,
 ) -> Figure:
@@ -110,7 +108,7 @@ def restored_cells(
     return figure if chosen is None else framed(figure, *chosen)
 
 
-def _points(values: Float[np.ndarray, "row column"]) -> Any:
+def _points(values: Places) -> Any:
     """A heat map cannot be clicked, so an unseen point lies on every cell."""
     import plotly.graph_objects as go
 

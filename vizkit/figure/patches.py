@@ -2,10 +2,11 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.image import RGB, Pixels
+from vizkit.figure.scales import Places
+from vizkit.image import RGB, Pixels, zoomed
 
 PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
 MOST_APART = 64  # patches in a row
@@ -70,11 +71,11 @@ def beside(left: RGB, right: RGB, gap: int = 8) -> Pixels:
     """Two pictures of one size as one, side by side on a phone too. At least 240 pixels each, so that patches keep
     their edges."""
     zoom = -(-240 // left.shape[0])
-    first, second = (each.repeat(zoom, 0).repeat(zoom, 1) for each in (left, right))
+    first, second = (zoomed(each, zoom) for each in (left, right))
     return np.concatenate([first, np.full((len(first), gap, 3), PAPER, np.uint8), second], 1)
 
 
-def blue_to_red(values: Float[np.ndarray, "row column"], limit: float) -> UInt8[np.ndarray, "row column 3"]:
+def blue_to_red(values: Places, limit: float) -> UInt8[np.ndarray, "row column 3"]:
     """A pixel for each number: blue below zero, red above, pale at zero; the strongest colours stand for ±`limit`."""
     return colours(SIGNED)[(127.5 + 127.5 * np.clip(values / limit, -1, 1)).round().astype(int)]
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from vizkit.image import RGB, Pixels
+from vizkit.image import RGB, Pixels, zoomed
 
 GAP_PX, TITLE_PX = 12, 28
 
@@ -40,7 +40,7 @@ def fitting(title: str, width: int, font: ImageFont.ImageFont | ImageFont.FreeTy
 def enlarged(picture: RGB, least_px: int) -> Pixels:
     """Every pixel a square, so that the shorter side has at least `least_px`."""
     times = -(-least_px // min(picture.shape[:2]))
-    return picture.repeat(times, 0).repeat(times, 1)
+    return zoomed(picture, times)
 
 
 def outlined(rgb: RGB, boxes: Sequence[tuple[int, int, int, int]], colours: Sequence[str]) -> Pixels:

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.palette import colours
-from vizkit.image import Pixels
+from vizkit.image import Pixels, zoomed
 
 GAP = 2
 
@@ -19,7 +19,7 @@ def tiles(
     out = np.full((rows * (h * zoom + GAP) - GAP, columns * (w * zoom + GAP) - GAP, 3), 255, np.uint8)
     for r in range(rows):
         for c in range(columns):
-            tile = colours()[level[r, c]].repeat(zoom, 0).repeat(zoom, 1)
+            tile = zoomed(colours()[level[r, c]], zoom)
             y, x = r * (h * zoom + GAP), c * (w * zoom + GAP)
             out[y : y + h * zoom, x : x + w * zoom] = tile
     return out

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 from vizkit import __version__
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.from_json import LATER, ReportError, read
-from vizkit.image import digest_of
+from vizkit.image import Box, digest_of
 from vizkit.views import FORMER as FORMER_VIEWS
 from vizkit.views import VIEWS, class_of, name_of, replaced
 from vizkit.views.attention.walkthrough import WalkThrough
@@ -62,7 +62,7 @@ class Item:
     version: str = __version__
     weights: str = ""
     pixels: str = ""
-    box_xyxy: tuple[float, float, float, float] | None = None
+    box_xyxy: Box | None = None
     edits: tuple[str, ...] = field(default=(), metadata=LATER)
     at: tuple[float, float] = field(default=CENTRE, metadata=LATER)
     others: tuple[Other, ...] = field(default=(), metadata=LATER)

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.geometry import on_grid, steps_px
-from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, computed_there
+from vizkit.traces import PADDING, Attention, Map, NotApplicable, Tokens, Trace, computed_there
 
 
 def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
@@ -69,7 +69,7 @@ def _entropies(weights: Float[Tensor, "group head query key"]) -> Float[Tensor, 
 
 
 @computed_there
-def entropy_by_place(attention: Attention, head: int | None = None) -> Float[Tensor, "row column"] | None:
+def entropy_by_place(attention: Attention, head: int | None = None) -> Map | None:
     """H / log N of every patch's own row, 0 (one token) to 1 (evenly over all N keys that it compares), NaN where no
     patch asks; of one head from 0, or the mean of all. None where the queries have no place."""
     if attention.query.grid is None:

@@ -11,14 +11,12 @@ attention pooling it takes the gradient at the pool's attention. `start_layer` g
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
-from vizkit.traces import Attention, NotApplicable, Trace, refuse
+from vizkit.traces import Attention, Map, NotApplicable, Trace, refuse
 
 
-def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
+def legrad(trace: Trace, start_layer: int = 0) -> Map:
     """Mean over layers from `start_layer` on, at every place; ≥ 0, in logits per unit of attention.
 
     Needs a trace with a target, of a model with one stream of tokens whose head can read every layer (ViT, DeiT, EVA,
@@ -33,7 +31,7 @@ def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
     return places
 
 
-def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
+def legrad_by_layer(trace: Trace) -> list[Map]:
     """The map of each layer, on the same scale, and where tokens become fewer on the grid of the most.
 
     Layers on a second stream of tokens, which no head reads, are left out.

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from vizkit.geometry import cut, regions, window_ids
-from vizkit.traces import PADDING, Attention
+from vizkit.traces import PADDING, Attention, Map
 
 Size = tuple[int, int]
 
@@ -111,7 +111,7 @@ def pieces(layout: Layout) -> Int[Tensor, "row column"]:
     return out.view(layout.grid)
 
 
-def across_lines(attention: Attention, windows: Layout) -> Float[Tensor, "row column"] | None:
+def across_lines(attention: Attention, windows: Layout) -> Map | None:
     """The share of its weight, mean over heads, that every token gives to those that the block before, whose windows
     lie regularly, kept apart from it: exactly 0 where its region lies within one of them. None where only some rows
     were kept."""

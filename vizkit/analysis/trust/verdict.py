@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Literal
 
-from vizkit.analysis.remarks.remark import joined
 from vizkit.analysis.trust.table import CHANCE, FAITHFUL, FIGURES, SAME, Row, Summary, signed
 
 MARGIN = 0.05
@@ -46,7 +45,7 @@ class Verdict:
         winner, *others = self.best
         won = signed(self.best[winner]) + ("" if self.within is None else f" ± {self.within:.2f}")
         followed = [f"{title} ({signed(self.best[title])})" for title in others]
-        rule = f"by the mean difference to chance in {joined(self.by)}"
+        rule = f"by the mean difference to chance in {_listed(self.by)}"
         text = f"{winner} wins {where}: {won} {rule}"
         if self.images == 1:
             even = tied(self.best, MARGIN)
@@ -56,8 +55,8 @@ class Verdict:
             if followed:
                 text += f", then {few(followed)}{'' if len(even) > 1 else '; one image gives no interval'}"
         elif followed:
-            text += f"; not told apart from {joined(followed)}, within two standard errors"
-        failed = "; ".join(f"{joined(titles)} ({reason})" for reason, titles in self.fails.items())
+            text += f"; not told apart from {_listed(followed)}, within two standard errors"
+        failed = "; ".join(f"{_listed(titles)} ({reason})" for reason, titles in self.fails.items())
         return f"{text}. Fails: {failed}." if failed else f"{text}."
 
 
@@ -76,7 +75,11 @@ def spread(gains: Mapping[str, float], even: Sequence[str]) -> str:
 def few(names: Sequence[str]) -> str:
     """The first of them by name, and how many more."""
     rest = len(names) - NAMED
-    return joined([*names[:NAMED], *([f"{rest} more"] if rest > 1 else names[NAMED:])])
+    return _listed([*names[:NAMED], *([f"{rest} more"] if rest > 1 else names[NAMED:])])
+
+
+def _listed(titles: Sequence[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
 
 
 def gain(name: str, summary: Summary | None) -> float | None:
@@ -112,7 +115,7 @@ def _failure(row: Row) -> str:
     worse = [FIGURES[name].title for name, where in sides.items() if where == "worse"]
     random = row.figures.get("randomisation")
     if worse:
-        return f"worse than chance in {joined(worse)}"
+        return f"worse than chance in {_listed(worse)}"
     if "better" not in sides.values():
         return "no better than chance"
     if random is not None and random.mean >= UNCHANGED:

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.numbers import numbers
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
+from vizkit.figure.scales import Places
 from vizkit.image import RGB
 
 GAP, PLUS, LEAST = 26.0, 22.0, 54.0  # between boxes, of a sum's circle, of a box whose name is read
@@ -27,7 +27,7 @@ class Node:
 
     name: str
     title: str
-    values: Float[np.ndarray, "row column"] | None = None
+    values: Places | None = None
     group: str = ""
     square: bool = False
     breaks: bool = False

@@ -6,7 +6,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.figure.palette import colours
-from vizkit.image import Pixels
+from vizkit.image import Pixels, zoomed
 from vizkit.traces import Attention, NotApplicable, dense
 
 SIDE_PX, GAP_PX = 480, 32
@@ -32,7 +32,7 @@ def matches(
     if query.grid is None or key.grid is None or query.image == key.image:
         raise NotApplicable("Lines between two images need queries on one and keys on the other.")
     times = [max(1, round(SIDE_PX / max(picture.shape[:2]))) for picture in (first, second)]
-    left, right = (picture.repeat(n, 0).repeat(n, 1) for picture, n in zip((first, second), times, strict=True))
+    left, right = (zoomed(picture, n) for picture, n in zip((first, second), times, strict=True))
     start = left.shape[1] + GAP_PX
     whole = np.full((max(len(left), len(right)), start + right.shape[1], 3), 255, np.uint8)
     whole[: len(left), : left.shape[1]] = left

@@ -9,7 +9,7 @@ from jaxtyping import Float
 from vizkit.figure.palette import colours
 from vizkit.figure.scales import OWN, SHARES, Scale
 from vizkit.geometry import pixel_box
-from vizkit.image import RGB, Pixels
+from vizkit.image import RGB, Pixels, zoomed
 from vizkit.traces import Tokens
 
 THUMB = 26
@@ -36,7 +36,7 @@ def matrix(
     cell = max(4, (side_px - THUMB) // max(keys, queries))
     thumb = max(cell, THUMB) if cell >= 10 else cell * 3
     out = np.full((thumb + queries * cell, thumb + keys * cell, 3), 255, np.uint8)
-    out[thumb:, thumb:] = colours(scale.palette)[scale.levels(weights)].repeat(cell, 0).repeat(cell, 1)
+    out[thumb:, thumb:] = zoomed(colours(scale.palette)[scale.levels(weights)], cell)
     for index, patch in enumerate(query_patches):
         place(out, patch, (thumb + index * cell, 0), (cell, thumb))
     for index, patch in enumerate(key_patches):
@@ -112,7 +112,7 @@ def blocks(weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scal
     padded[: weights.shape[0], : weights.shape[1]] = weights
     largest = padded.reshape(rows, block, columns, block).max((1, 3))
     cell = max(1, most_px // max(rows, columns))
-    return colours(scale.palette)[scale.levels(largest)].repeat(cell, 0).repeat(cell, 1)
+    return zoomed(colours(scale.palette)[scale.levels(largest)], cell)
 
 
 def place(out: np.ndarray, patch: np.ndarray | str, corner_yx: tuple[int, int], size_hw: tuple[int, int]) -> None:

@@ -5,16 +5,15 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.detection.segments import Regions
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
 from vizkit.figure.saved.panels import meet
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
-from vizkit.figure.scales import SHARES
-from vizkit.image import Pixels, data_url
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
+from vizkit.figure.scales import SHARES, Places
+from vizkit.image import Box, Pixels, data_url
 
 CHOSEN, UNDER = "#f59e0b", "#000000"
 SIZE, GAP = 9.0, 12.0
@@ -50,7 +49,7 @@ class Panel:
     frames: Sequence[Frame] = ()
     tracks: Sequence[Track] = ()
     regions: Sequence[Regions] = ()
-    heats: Mapping[int, Float[np.ndarray, "row column"]] = field(default_factory=dict)
+    heats: Mapping[int, Places] = field(default_factory=dict)
     quantity: str = ""
     own: bool = False
 
@@ -103,7 +102,7 @@ class Panels:
             "ceiling": ceiling,
         }
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """Two panels in a row, or the large one and the others beside it; from the top left, and how high they are."""
         beside = min(2, len(self.panels))
         share = 2 / 3 if self.large and beside == 2 else 1 / beside
@@ -122,7 +121,7 @@ class Panels:
             marks.append(Words(line, 0.0, top, SIZE, PALE))
         return marks, top + 4
 
-    def _panel(self, panel: Panel, x: float, y: float, side: float) -> tuple[list[Mark], float]:
+    def _panel(self, panel: Panel, x: float, y: float, side: float) -> Drawn:
         rgb = self.rgb
         rows, columns = rgb.shape[:2]
         top, high, heat = y + SIZE + 5, side * rows / columns, panel.heats.get(self.chosen)
@@ -150,7 +149,7 @@ class Panels:
             marks.append(Stroke(corners, UNDER, 3.0))
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
         marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
-        taken = list[tuple[float, float, float, float]]()
+        taken = list[Box]()
         for frame in (frame for frame in frames if frame.word):
             word = fitting(frame.word, SIZE - 1, side - 6)
             wide, ((left, upper),) = font(SIZE - 1).getlength(word) + 6, at([frame.box_xyxy[:2]])

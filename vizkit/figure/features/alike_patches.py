@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import under
-from vizkit.figure.saved.plate import INK, PALE, RING, Mark, Outline, Raster, Stroke, Words, fitting, wrapped
+from vizkit.figure.saved.plate import INK, PALE, RING, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, wrapped
 from vizkit.image import RGB, Pixels, data_url
 
 ACROSS, GAP, SIZE = 3, 10.0, 9.0
@@ -48,7 +48,7 @@ class OverImages:
         raise IndexError(patch)
 
     # ---- on paper ----------------------------------------------------------------------------------------------------
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """From the top left, and how high they are."""
         across = 2 if len(self.rgb) == 4 else min(ACROSS, len(self.rgb))
         side, marks, corners, top, tallest = (width + GAP) / across - GAP, list[Mark](), [], 0.0, 0.0

@@ -9,6 +9,7 @@ import numpy as np
 
 from vizkit.figure.charts import Figure
 from vizkit.figure.palette import CLASSES, OTHERS
+from vizkit.image import Box
 
 DIGITS = 6
 INKS = (*CLASSES, OTHERS)
@@ -49,7 +50,7 @@ class Panel:
     signed: bool = False
     log: bool = False
     span_y: tuple[float, float] | None = None
-    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    boxes: tuple[Box, ...] = ()
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     bars: bool = False

@@ -11,9 +11,9 @@ from jaxtyping import Float
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import between
-from vizkit.image import Pixels, data_url
+from vizkit.image import Box, Pixels, data_url
 from vizkit.percent import in_percent
 
 Place = tuple[int, int]
@@ -112,7 +112,7 @@ class Transfer:
         off = {name: in_percent(float(each[self.here])) for name, each in self.errors.items()}
         return self.says.format(**off, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate))
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """From the top left, and how high they are."""
         right = self.right
         if self.over is not None:
@@ -196,7 +196,7 @@ def patch(rgb: Pixels, place: Place) -> Pixels:
     return rgb[row : row + 3 * CELL, column : column + 3 * CELL]
 
 
-def _box(rgb: Pixels) -> tuple[float, float, float, float]:
+def _box(rgb: Pixels) -> Box:
     return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
 
 
@@ -205,9 +205,7 @@ def around(place: Place) -> Place:
     return place[0] - 1, place[1] - 1
 
 
-def _frame(
-    of: Raster, first: Place, size_hw: Place = (3, 3), cell: int = CELL
-) -> tuple[tuple[float, float, float, float], list[Mark]]:
+def _frame(of: Raster, first: Place, size_hw: Place = (3, 3), cell: int = CELL) -> tuple[Box, list[Mark]]:
     """((middle x, y, half of its width and height), its outlines) of so many places, `cell` pixels wide."""
     (row, column), (rows, columns), (tall, wide) = first, size_hw, of.rgb.shape[:2]
     high, broad = cell * of.height / tall, cell * of.width / wide

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from vizkit.figure.palette import CLASSES, faint
-from vizkit.figure.saved.plate import INK, Mark, Raster, Words, fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, Drawn, Mark, Raster, Words, fitting, font, wrapped
 
 BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""
@@ -87,7 +87,7 @@ class WordMatrix:
             f'<table class="{kind}" style="{room}">{caption}<tr><td></td>{head}{last}</tr>{"".join(rows)}</table></div>'
         )
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """The same on paper, and how high it is."""
         names = min(0.2 * width, 4 + max((font(SIZE).getlength(word) for word in self.queries), default=0.0))
         across = (width - names - 2) / (len(self.keys) + (1.2 if self.sums else 0))

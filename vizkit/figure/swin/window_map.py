@@ -4,18 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from vizkit.figure.charts import Figure, cells, laid_out, line, squared
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-from vizkit.figure.scales import LINEAR, Scale
+from vizkit.figure.scales import LINEAR, Places, Scale
 
 HATCH, CROSS = OTHERS, faint(OTHERS, 0.5)
 FRAME = CLASSES[0]
 
 
 def window_map(
-    values: Float[np.ndarray, "row column"],
+    values: Places,
     title: str,
     scale: Scale,
     *,

@@ -8,7 +8,7 @@ from jaxtyping import Float, Int
 
 from vizkit.figure.charts import LOGARITHMIC, Figure, laid_out, line, literal
 from vizkit.figure.palette import CLASSES, OTHERS
-from vizkit.image import Pixels
+from vizkit.image import Pixels, zoomed
 
 STEPS, REST = "step, logarithmic", "the others"
 GAP_PX = 1
@@ -56,4 +56,4 @@ def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]
     levels = levels if levels.shape[-1] == 3 else levels[..., :1].repeat(3, -1)
     framed = np.pad(levels, ((0, 0), (0, 0), (0, GAP_PX), (0, GAP_PX), (0, 0)), constant_values=255)
     rows, columns = framed.shape[0] * framed.shape[2], framed.shape[1] * framed.shape[3]
-    return framed.transpose(0, 2, 1, 3, 4).reshape(rows, columns, 3).repeat(ZOOM, 0).repeat(ZOOM, 1)
+    return zoomed(framed.transpose(0, 2, 1, 3, 4).reshape(rows, columns, 3), ZOOM)

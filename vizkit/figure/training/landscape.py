@@ -9,13 +9,13 @@ from jaxtyping import Float
 
 from vizkit.figure.charts import Figure, heat_map, line
 from vizkit.figure.palette import DARK, LIGHT
-from vizkit.figure.scales import robust
+from vizkit.figure.scales import Places, robust
 
 HEIGHT = 460
 
 
 def surface(
-    loss: Float[np.ndarray, "row column"],
+    loss: Places,
     x: Float[np.ndarray, " column"],
     y: Float[np.ndarray, " row"],
     words: tuple[str, str],

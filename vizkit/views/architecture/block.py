@@ -14,7 +14,7 @@ from vizkit.analysis.remarks.compute import adds
 from vizkit.figure.architecture.block_diagram import Diagram, Node, diagram, marks
 from vizkit.figure.canvas.rows import Rows, cell_box, text64
 from vizkit.figure.numbers import limit_of, squares
-from vizkit.figure.saved.plate import Mark
+from vizkit.figure.saved.plate import Drawn
 from vizkit.figure.scales import Scale, robust
 from vizkit.geometry import Box as Xyxy
 from vizkit.geometry import cell_of, id_at, name_of
@@ -186,7 +186,7 @@ def placed(nodes: Sequence[Node], width: float, tall: float) -> Diagram:
     return diagram(nodes, width, tall, residual, [(names.index("value"), names.index("heads"))])
 
 
-def on_paper(nodes: Sequence[Node], part: str, width: float) -> tuple[list[Mark], float]:
+def on_paper(nodes: Sequence[Node], part: str, width: float) -> Drawn:
     drawn = placed(nodes, width, PHONE[1])
     return marks(nodes, drawn, part), drawn.height
 

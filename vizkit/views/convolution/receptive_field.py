@@ -15,6 +15,7 @@ from vizkit.analysis.remarks import convolution
 from vizkit.analysis.swin.receptive_field import receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.figure.convolution.fields import framed
+from vizkit.geometry import Box
 from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.convolution.effective_field import EffectiveField, effective_fields
 from vizkit.models.probes.convolution.field_table import formula, rows_of
@@ -48,7 +49,7 @@ from vizkit.views.view import How, View
 USES = "what it uses"
 START = (0.4, 0.4)
 KINDS = {"cnn": "stage", "swin": "block", "vit": "layer"}  # what is counted in a network of each kind
-Frame = tuple[str, tuple[float, float, float, float]]
+Frame = tuple[str, Box]
 """(the layer after which a cell sees it, x0, y0, x1, y1 in pixels of the model's input)."""
 
 
@@ -183,7 +184,7 @@ def of_vit(of: Subject) -> list[Frame]:
     return [("layer 1", whole_of(of))]
 
 
-def whole_of(of: Subject) -> tuple[float, float, float, float]:
+def whole_of(of: Subject) -> Box:
     height, width = of.loaded.preprocessing.size_hw
     return 0.0, 0.0, float(width), float(height)
 
@@ -207,7 +208,7 @@ def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, i
     return noun, next((number for number, area in enumerate(areas, 1) if area > 1 - 1e-9), None), len(frames), areas[0]
 
 
-def seen(of: Subject, box: tuple[float, float, float, float]) -> float:
+def seen(of: Subject, box: Box) -> float:
     """The share of the image that lies in a frame."""
     (_, _, width, height), (x0, y0, x1, y1) = whole_of(of), box
     return max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0)) / width / height

@@ -14,7 +14,7 @@ from vizkit.analysis.convolution.walk import CHANNELS, PICTURE_AGAIN, Walk, Walk
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.image import Pixels, digest_of
+from vizkit.image import Pixels, digest_of, zoomed
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
@@ -287,7 +287,7 @@ def signed(values: np.ndarray) -> Pixels:
 def large(pixels: np.ndarray) -> Pixels:
     """With its pixels seen."""
     zoom = max(1, 480 // max(pixels.shape[:2]))
-    return pixels.repeat(zoom, 0).repeat(zoom, 1)
+    return zoomed(pixels, zoom)
 
 
 def as_arrays(walk: Walk, made: Walked) -> dict[str, np.ndarray]:

@@ -16,6 +16,7 @@ from vizkit.analysis.attention.patches import Cost, cost, main_patterns, patchif
 from vizkit.analysis.remarks.remark import begun, counted
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, filter_tiles, strip
+from vizkit.figure.scales import Places
 from vizkit.geometry import id_at
 from vizkit.image import RGB, data_url, prepare
 from vizkit.models.probes.parts import PatchEmbedding, attention_parts, patch_embedding
@@ -49,7 +50,7 @@ class Sheet:
 
     name: str
     before: str
-    values: Float[np.ndarray, "row column"]
+    values: Places
     limit: float
     step: int
     of: str = "patch"
@@ -61,12 +62,12 @@ class Sheet:
         size = f"{self.values.shape[0] + (0 if self.above is None else len(self.above))} × {self.values.shape[1]}"
         return f"{size}, ±{self.limit:.2g}" if self.tiles is None else f"W is {size}"
 
-    def thinned(self, values: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "some_rows some_columns"]:
+    def thinned(self, values: Places) -> Float[np.ndarray, "some_rows some_columns"]:
         """At most SHEET_SIDE × SHEET_SIDE of these numbers, −1 to 1."""
         rows, columns = (-(-count // SHEET_SIDE) for count in values.shape)
         return (values[::rows, ::columns] / (self.limit or 1.0)).clip(-1, 1)
 
-    def packed(self, values: Float[np.ndarray, "row column"]) -> dict[str, Any]:
+    def packed(self, values: Places) -> dict[str, Any]:
         some = self.thinned(values)
         text = text64((some * 127).round().astype(np.int8))
         return {"values": text, "rows": some.shape[0], "columns": some.shape[1]}
