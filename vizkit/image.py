@@ -238,6 +238,11 @@ def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing
     return np.ascontiguousarray(np.broadcast_to(seen, (3, *seen.shape[1:])).transpose(1, 2, 0))
 
 
+def whole_box(rgb: Pixels) -> Box:
+    """All of it."""
+    return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
+
+
 def zoomed(rgb: Pixels, times: int) -> Pixels:
     """So many times as large, every pixel a square."""
     return rgb.repeat(times, 0).repeat(times, 1)

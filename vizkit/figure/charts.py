@@ -65,6 +65,13 @@ MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 TITLES = ("title_text", "xaxis_title_text", "yaxis_title_text")
 
 
+UNSEEN: dict[str, Any] = {
+    "marker": {"size": 8, "opacity": 0},
+    "selected": {"marker": {"opacity": 0}},
+    "unselected": {"marker": {"opacity": 0}},
+    "showlegend": False,
+}
+"""Dots that are clicked in the cells of a heat map; larger ones would take the clicks of their neighbours."""
 LOGARITHMIC = {"type": "log", "tickformat": "~g"}
 """An axis, with whole numbers beside its ticks: without a format, plotly writes the 5 of 50 alone."""
 

@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import Figure, framed, heat_map, lying
+from vizkit.figure.charts import UNSEEN, Figure, framed, heat_map, lying
 from vizkit.figure.palette import DARK, LIGHT, OTHERS
 from vizkit.figure.scales import robust
 
@@ -54,15 +54,12 @@ def head_grid(
             mode="markers+text" if numbered else "markers",
             text=texts if numbered else None,
             textfont={"color": inks},
-            marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
             customdata=[f"{row + 1}.{column + 1}" for row, column in at],
             hovertemplate=[
                 f"layer {r + 1}, head {c + 1}: {values[r, c]:{form}}{may_be * ((r, c) in chance)}<extra></extra>"
                 for r, c in at
             ],
-            showlegend=False,
+            **UNSEEN,
         )
     )
     if chosen is not None:

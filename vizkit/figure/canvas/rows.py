@@ -93,9 +93,9 @@ class Rows:
             "offset": low,
             "queries": queries,
             "keys": keys,
-            "query_ids": text64(integers(np.arange(queries) if self.query_ids is None else self.query_ids)),
-            "key_ids": text64(integers(np.arange(keys) if self.key_ids is None else self.key_ids)),
-            **{name: text64(integers(region)) for name, region in regions.items() if region is not None},
+            "query_ids": text64(np.arange(queries) if self.query_ids is None else self.query_ids, "<i4"),
+            "key_ids": text64(np.arange(keys) if self.key_ids is None else self.key_ids, "<i4"),
+            **{name: text64(region, "<i4") for name, region in regions.items() if region is not None},
             "query_grid": self.query_grid,
             "key_grid": self.key_grid,
             "second_grid": self.second_grid,
@@ -122,9 +122,6 @@ def step_of(low: float, high: float) -> float:
     return ((high - low) or 1.0) / STEPS
 
 
-def integers(array: np.ndarray) -> np.ndarray:
-    return array.astype("<i4")
-
-
-def text64(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+def text64(array: Any, kind: str | None = None) -> str:
+    """The numbers of an array or a tensor, as they are or of another `kind`, such as "<f4"."""
+    return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()

@@ -10,10 +10,11 @@ from vizkit.figure.canvas.rows import text64
 from vizkit.figure.detection.segments import Regions
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
+from vizkit.figure.saved.lying_bars import flat
 from vizkit.figure.saved.panels import meet
 from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import SHARES, Places
-from vizkit.image import Box, Pixels, data_url
+from vizkit.image import Box, Pixels, data_url, whole_box
 
 CHOSEN, UNDER = "#f59e0b", "#000000"
 SIZE, GAP = 9.0, 12.0
@@ -127,9 +128,7 @@ class Panels:
         top, high, heat = y + SIZE + 5, side * rows / columns, panel.heats.get(self.chosen)
         if heat is not None:
             floor, ceiling = OPACITIES["over image"]
-            rgb = overlay(
-                rgb, heat, (0.0, 0.0, float(columns), float(rows)), scale=SHARES, floor=floor, ceiling=ceiling
-            )
+            rgb = overlay(rgb, heat, whole_box(rgb), scale=SHARES, floor=floor, ceiling=ceiling)
         for regions in panel.regions:
             rgb = regions.over(rgb, self.chosen)
         marks: list[Mark] = [Words(fitting(panel.title, SIZE, side), x, y + SIZE, SIZE, INK)]
@@ -157,8 +156,10 @@ class Panels:
             while any(meet((left, upper, left + wide, upper + SIZE + 3), other) for other in taken):
                 upper += 1
             taken.append((left, upper, left + wide, upper + SIZE + 3))
-            ground = np.frombuffer(bytes.fromhex(frame.colour[1:]), np.uint8).reshape(1, 1, 3)
-            marks += [Raster(ground, left, upper, wide, SIZE + 3), Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT)]
+            marks += [
+                Raster(flat(frame.colour), left, upper, wide, SIZE + 3),
+                Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT),
+            ]
         if self.grid and self.chosen >= 0:
             (row, column), wide, deep = divmod(self.chosen, self.grid[1]), side / self.grid[1], high / self.grid[0]
             marks += [Outline(x + column * wide, top + row * deep, wide, deep, *ink) for ink in inks(CHOSEN)]

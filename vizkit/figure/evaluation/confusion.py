@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.figure.charts import Figure, laid_out, literal, squared
+from vizkit.figure.charts import UNSEEN, Figure, laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
 from vizkit.figure.palette import DARK, OTHERS, SIGNED, ramp
 from vizkit.percent import in_percent
@@ -48,16 +48,13 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             mode="markers+text" if numbered else "markers",
             textfont={"color": DARK, "size": [12 if counts[cell] < 100 else 9 for cell in map(tuple, at)]},
             text=[f"{counts[row, column]:,}" for row, column in at] if numbered else None,
-            marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
             customdata=[(labels[row], answers[column]) for row, column in at],
             hovertemplate=[
                 f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} images, "
                 f"{in_percent(shares[row, column])} of this label<extra></extra>"
                 for row, column in at
             ],
-            showlegend=False,
+            **UNSEEN,
         )
     )
     for update in (figure.update_xaxes, figure.update_yaxes):

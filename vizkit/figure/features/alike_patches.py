@@ -106,14 +106,14 @@ class AlikePatches(OverImages):
     def pack(self) -> dict[str, Any]:
         return super().pack() | {
             "tints": "" if self.colours is None else text64(self.colours),
-            "ids": text64(self.ids.astype("<i4")),
-            "cosines": text64((self.cosines * STEPS).round().astype("<i2")),
+            "ids": text64(self.ids, "<i4"),
+            "cosines": text64((self.cosines * STEPS).round(), "<i2"),
             "count": self.ids.shape[1],
             "cover": COVER,
             "chosen": self.chosen,
             "paired": self.paired,
-            "right": "" if self.right is None else text64(self.right.astype(np.uint8)),
-            "back": "" if self.back is None else text64(self.back.astype(np.uint8)),
+            "right": "" if self.right is None else text64(self.right, "u1"),
+            "back": "" if self.back is None else text64(self.back, "u1"),
         }
 
     def below(self) -> str:

@@ -5,6 +5,7 @@ from math import ceil, log10
 
 import numpy as np
 
+from vizkit.figure.palette import rgb_of
 from vizkit.figure.saved.panel import INKS, Line, Panel
 from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Raster, Stroke, Words, clean, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
@@ -15,7 +16,7 @@ NAMES = 0.4  # of the width, at most
 
 def flat(colour: str) -> np.ndarray:
     """One cell of a colour #rrggbb."""
-    return np.array([[[int(colour[at : at + 2], 16) for at in (1, 3, 5)]]], np.uint8)
+    return np.array([[rgb_of(colour)]], np.uint8)
 
 
 def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> Drawn:

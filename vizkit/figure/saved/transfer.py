@@ -13,7 +13,7 @@ from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
 from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import between
-from vizkit.image import Box, Pixels, data_url
+from vizkit.image import Box, Pixels, data_url, whole_box
 from vizkit.percent import in_percent
 
 Place = tuple[int, int]
@@ -61,7 +61,7 @@ class Transfer:
         shown = {"small": data_url(self.small, SHRUNK_PX)}
         for name, rgb in (("beside", self.left), ("own", self.right), ("without", self.without), ("truth", self.truth)):
             shown[name] = data_url(rgb, FULL_SIZE_PX, FULL_SIZE_PX) if rgb.size else ""
-        over = None if self.over is None else text64((self.over / self.over_top * 255).round().astype(np.uint8))
+        over = None if self.over is None else text64((self.over / self.over_top * 255).round(), "u1")
         return shown | {
             "reference": data_url(self.reference, max(self.reference.shape)) if self.reference.size else "",
             "titles": self.titles,
@@ -116,11 +116,13 @@ class Transfer:
         """From the top left, and how high they are."""
         right = self.right
         if self.over is not None:
-            right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
+            right = overlay(
+                right, self.over, whole_box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER
+            )
         own, reference = halves(self.left, right, self.bar), self.reference
         if reference.size:
             scale = between(*RELEVANCE)
-            reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
+            reference = overlay(reference, self.relevance, whole_box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
         true = f"True image, {self.truth.shape[1]} × {self.truth.shape[0]}"
         pictures = [(f"Input, {columns} × {rows}", self.small), (true, self.truth), ("", own)]
@@ -194,10 +196,6 @@ def patch(rgb: Pixels, place: Place) -> Pixels:
     """3 × 3 places around one; at the border those inside that are nearest."""
     row, column = (max(0, min(CELL * (at - 1), side - 3 * CELL)) for at, side in zip(place, rgb.shape[:2], strict=True))
     return rgb[row : row + 3 * CELL, column : column + 3 * CELL]
-
-
-def _box(rgb: Pixels) -> Box:
-    return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
 
 
 def around(place: Place) -> Place:

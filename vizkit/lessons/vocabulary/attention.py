@@ -15,7 +15,6 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.lessons.vocabulary.asking import (
     At,
-    Map,
     Query,
     asked_of,
     layer_of,
@@ -29,7 +28,7 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.lessons.vocabulary.maps import log
 from vizkit.lessons.vocabulary.model import probability
-from vizkit.traces import Attention, NotApplicable
+from vizkit.traces import Attention, Map, NotApplicable
 from vizkit.views.subject import Subject
 
 

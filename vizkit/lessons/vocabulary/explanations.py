@@ -14,7 +14,6 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.lessons.vocabulary.asking import (
     At,
-    Map,
     Number,
     Query,
     answering,
@@ -32,7 +31,7 @@ from vizkit.lessons.vocabulary.asking import (
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.models.probes.positions import kind, learned_table
 from vizkit.scoring import subject_of
-from vizkit.traces import NotApplicable, Tokens
+from vizkit.traces import Map, NotApplicable, Tokens
 from vizkit.views.subject import Subject
 
 SUBJECT = {True: "the animal", False: "the middle quarter of the image"}

@@ -10,7 +10,6 @@ from vizkit.geometry import middle_of, on_grid
 from vizkit.lessons.vocabulary.asking import VOCABULARY as VOCABULARY
 from vizkit.lessons.vocabulary.asking import (
     At,
-    Map,
     Number,
     Query,
     one_of,
@@ -20,7 +19,7 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.models.probes.convolution import effective_field, shifting
 from vizkit.models.probes.convolution import receptive_field as field_of
-from vizkit.traces import NotApplicable
+from vizkit.traces import Map, NotApplicable
 from vizkit.views.convolution.receptive_field import point_of
 from vizkit.views.sequences.known import BUNDLED
 from vizkit.views.sequences.memory import strength_of

@@ -233,10 +233,10 @@ def products(of: Subject, parts: BlockParts, head: int, picture: Picture) -> Ite
     bias = None if part.bias is None else part.bias[head].nan_to_num(neginf=-math.inf)
     data = {
         "picture": data_url(picture.rgb),
-        "query": packed_floats(part.query[head]),
-        "key": packed_floats(part.key[head]),
-        "weights": packed_floats(part.weights[head]),
-        "bias": None if bias is None else packed_floats(bias),
+        "query": text64(part.query[head], "<f4"),
+        "key": text64(part.key[head], "<f4"),
+        "weights": text64(part.weights[head], "<f4"),
+        "bias": None if bias is None else text64(bias, "<f4"),
         "scale": float(part.scale[head]),
         "channels": part.query.shape[-1],
         "queries": names_of(part.tokens, part.query_ids),
@@ -244,10 +244,6 @@ def products(of: Subject, parts: BlockParts, head: int, picture: Picture) -> Ite
     }
     yield Canvas("vizkit_products", data, f"{picture.alt} of {of.name}", still=(picture,), of=of)
     yield Line(picture.caption)
-
-
-def packed_floats(values: Tensor) -> str:
-    return text64(values.numpy().astype("<f4"))
 
 
 def names_of(tokens: Tokens, ids: Tensor) -> list[tuple[str, Xyxy | None]]:

@@ -16,6 +16,7 @@ from vizkit.analysis.swin.receptive_field import receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.figure.convolution.fields import framed
 from vizkit.geometry import Box
+from vizkit.image import whole_box
 from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.convolution.effective_field import EffectiveField, effective_fields
 from vizkit.models.probes.convolution.field_table import formula, rows_of
@@ -229,9 +230,7 @@ def drawn(of: Subject, kind: str, frames: Sequence[Frame]) -> tuple[Block, ...]:
     distinct = [each for at, each in enumerate(frames) if not at or each[1] != frames[at - 1][1]]
     x0, y0, x1, y1 = map(round, of.box_xyxy)
     seen = np.ascontiguousarray(of.rgb[max(y0, 0) : y1, max(x0, 0) : x1])
-    picture = framed(
-        seen, (0.0, 0.0, float(seen.shape[1]), float(seen.shape[0])), of.loaded.preprocessing.size_hw, distinct
-    )
+    picture = framed(seen, whole_box(seen), of.loaded.preprocessing.size_hw, distinct)
     cells = Map(
         grid_for_browser(cells_of(of, kind)),
         point_of(of),

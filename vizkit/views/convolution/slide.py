@@ -243,8 +243,7 @@ def sent(walk: Walk, made: Walked, by_size: Mapping[int, Square | None]) -> dict
     image, steps = made.image.numpy().astype("<f4"), walk.steps
     own = None if walk.weights is None else walk.weights.numpy()
     packed = {
-        str(f): None if weights is None else text64(weights.astype("<f4"))
-        for f, weights in {**by_size, steps.f: own}.items()
+        str(f): None if weights is None else text64(weights, "<f4") for f, weights in {**by_size, steps.f: own}.items()
     }
     return {
         "of": f"{digest_of(made.shades)} {walk.name} {walk.kind} {packed} {walk.bias}",
@@ -256,7 +255,7 @@ def sent(walk: Walk, made: Walked, by_size: Mapping[int, Square | None]) -> dict
         "steps": (steps.f, steps.stride, steps.padding, steps.dilation),
         "most": (MOST_STRIDE, MOST_PADDING, MOST_DILATION),
         "kind": walk.kind,
-        "expected": text64(made.output.numpy().astype("<f4")),
+        "expected": text64(made.output, "<f4"),
         "picture_again": None if walk.mean else PICTURE_AGAIN,
         "signed": text64(colours(SIGNED)),
         "digits": 3 if walk.mean else 0,

@@ -69,7 +69,7 @@ class Sheet:
 
     def packed(self, values: Places) -> dict[str, Any]:
         some = self.thinned(values)
-        text = text64((some * 127).round().astype(np.int8))
+        text = text64((some * 127).round(), "i1")
         return {"values": text, "rows": some.shape[0], "columns": some.shape[1]}
 
     def for_browser(self) -> dict[str, Any]:
