@@ -33,7 +33,7 @@ def pulled_apart(
     large = cv2.resize(
         seen,
         (columns * size, rows * size),
-        interpolation=cv2.INTER_AREA if _is_smaller(seen, columns * size) else cv2.INTER_NEAREST,
+        interpolation=cv2.INTER_AREA if columns * size < seen.shape[1] else cv2.INTER_NEAREST,
     )
     out = np.full((rows * cell + gap, columns * cell + gap, 3), PAPER, np.uint8)
     for index in range(rows * columns):
@@ -45,10 +45,6 @@ def pulled_apart(
         if index == chosen:
             cv2.rectangle(out, (x - 1, y - 1), (x + size, y + size), MARK, max(2, gap))
     return out
-
-
-def _is_smaller(seen: np.ndarray, width: int) -> bool:
-    return width < seen.shape[1]
 
 
 def number(out: np.ndarray, text: str, x: int, y: int, size: int) -> None:

@@ -92,7 +92,6 @@ def _covered(of: Subject, grid: tuple[int, int]) -> Map:
     return inside[0][:, None] * inside[1]
 
 
-says("position_cosine", "Mean cosine of positions so many steps apart.", lambda of, steps: _by_distance(of, steps))
 says("position_kind", "How a model knows places: learned, relative bias, …", lambda of: ", ".join(kind(of.loaded)))
 
 
@@ -104,7 +103,9 @@ def position_likeness(of: Subject, query: Query = "patch") -> Map:
     return positions.similarity_to(table.flatten(0, 1), token).view(table.shape[:2])
 
 
-def _by_distance(of: Subject, steps: Number) -> float:
+@word
+def position_cosine(of: Subject, steps: Number) -> float:
+    """Mean cosine of positions so many steps apart."""
     table = _table(of)
     found = positions.by_distance(positions.similarity(table.flatten(0, 1)), table.shape[:2])
     return float(found.mean[(found.distance - steps).abs().argmin()])

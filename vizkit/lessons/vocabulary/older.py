@@ -51,11 +51,12 @@ def reach(of: Subject, block: int | None = None, query: Query = "patch") -> floa
     return fields[place(of, block).index].share
 
 
-says("likeness_when_moved", "Cosine of the features when it moves right.", lambda of, pixels: _shifted(of, pixels))
 says("convolutions", "Convolutions and pools on the longest way.", lambda of: field_of.walk(of.loaded).depth)
 
 
-def _shifted(of: Subject, pixels: int) -> float:
+@word
+def likeness_when_moved(of: Subject, pixels: int) -> float:
+    """Cosine of the features when it moves right."""
     return float(shifting.answers_when_moved(of.loaded, of.pixels, [pixels]).cosine[0, 0])
 
 
