@@ -74,13 +74,7 @@ class Prose:
         """Without marks, on one line."""
         html = self.html(filled or ["0"] * len(self.values))
         return " ".join(
-            unescape(
-                re.sub(
-                    r"<(/?(p|li|ul|ol|h\d|pre|t[drh]|blockquote)|br)[^>]*>|<[^>]*>",
-                    lambda found: " " if found[1] else "",
-                    html,
-                )
-            ).split()
+            unescape(re.sub(r"<(/?(p|li|ul|ol|h\d|pre|t[drh]|blockquote)|br)[^>]*>|<[^>]*>", _space, html)).split()
         )
 
     def _fill(self, text: str, filled: Filled, plain: Callable[[str], str], formula: Callable[[str, bool], str]) -> str:
@@ -163,6 +157,11 @@ def _markdown() -> "MarkdownIt":
     reader = MarkdownIt("commonmark", {"html": True, "maxNesting": 20}).enable("table")  # what is found is refused
     reader.validateLink = lambda url: True
     return reader
+
+
+def _space(found: re.Match[str]) -> str:
+    """Between two paragraphs, none within one."""
+    return " " if found[1] else ""
 
 
 def _in_latex(value: str) -> str:
