@@ -19,10 +19,10 @@ Size = tuple[int, int]
 
 @dataclass(frozen=True)
 class Layout:
-    """A grid rolled, padded and ready to be cut. All four describe places of that rolled grid.
+    """A grid rolled, padded and ready to be cut. The last three describe places of that rolled grid.
 
     `ids`: which token lies there, PADDING (−1) for none. `regions`: 0 to 8; only equal ones may meet. `windows`: which
-    window, row by row. `round_the_edge`: whether the token came in from the other side.
+    window, row by row.
     """
 
     grid: Size
@@ -32,7 +32,6 @@ class Layout:
     ids: Int[Tensor, "row column"]
     regions: Int[Tensor, "row column"]
     windows: Int[Tensor, "row column"]
-    round_the_edge: Bool[Tensor, "row column"]
 
     @property
     def count(self) -> int:
@@ -50,10 +49,7 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     size = (ids.shape[0], ids.shape[1])
     down, right = (torch.arange(side) for side in size)
     windows = down[:, None] // window[0] * (size[1] // window[1]) + right[None] // window[1]
-    row, column = ids // grid[1], ids % grid[1]
-    # A token that came round lies below or right of where it was.
-    came_round = (ids != PADDING) & ((row < down[:, None]) | (column < right[None]))
-    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
+    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows)
 
 
 def whole(parts: Shaped[Tensor, "window token"], grid: Size, window: Size) -> Shaped[Tensor, "row column"]:

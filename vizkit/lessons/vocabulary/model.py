@@ -63,7 +63,7 @@ def cost_at(of: Subject, side: Number, patch: Number, window: int | None = None)
     `patch` pixels. `window`: its side in tokens, 0 for global attention; the model's own where it is left out."""
     inside = window_of(of) if window is None else window or None
     special = len(tokens_of(of).special)
-    return cost((int(side), int(side)), int(patch), width(of), 1, inside, special=special).layer
+    return cost((int(side), int(side)), int(patch), width(of), inside, special=special).layer
 
 
 @word

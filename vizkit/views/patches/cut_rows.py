@@ -279,7 +279,6 @@ def sizes_of(of: Subject, tokens: Tokens, size_hw: tuple[int, int], dim: int) ->
                     (zoom * size_hw[0], zoom * size_hw[1]),
                     patch,
                     dim,
-                    1,
                     None if window is None else min(*window, zoom * grid[0], zoom * grid[1]),
                     special=len(special),
                 )
