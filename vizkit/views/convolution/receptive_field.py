@@ -121,7 +121,7 @@ class ReceptiveField(View):
             yield Folded(title, partial(layer_by_layer, own))
         yield Folded("Before transformers: what each network brought", ancestors)
         arrays = {f"{each.name}: pixels seen": np.array([box for _, box in frames]) for each, frames in every.items()}
-        yield Numbers(partial(dict, arrays))
+        yield Numbers(lambda: arrays)
 
     def used(self, first: Subject, of: Sequence[Subject], share: float) -> Later:
         """One pass backwards for each model that hands out what leaves its layers; `first` keeps what they find."""

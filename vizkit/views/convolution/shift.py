@@ -105,7 +105,7 @@ class Shift(View):
         yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), WIDTHS)
         cosines = np.array([each.cosine[:, 0].double().numpy() for each in answers.values()])
         arrays = {"cosine": cosines, "value": np.array([*values.values()])}
-        yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), **arrays}))
+        yield Numbers(lambda: {"distance_px": np.array(DISTANCES_PX), **arrays})
 
 
 def many(shown: Sequence[str]) -> Blocks:
