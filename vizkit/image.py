@@ -23,6 +23,8 @@ from vizkit.writing import is_regular, read_bytes
 MAX_INPUT_SIDE = 4_096  # of a model's input: the configuration of an uploaded model is not trusted either
 _PLACES = threading.BoundedSemaphore(PLACES)  # for light pictures, which no slow one keeps waiting
 RGB = UInt8[np.ndarray, "height width 3"]
+Pixels = UInt8[np.ndarray, "_row _column 3"]
+"""RGB too; several of one function may differ in size."""
 Box = tuple[float, float, float, float]  # x0, y0, x1, y1 in pixels of the picture; 0 is its edge, ½ the first centre
 
 
@@ -234,6 +236,16 @@ def unprepare(pixels: Float32[np.ndarray, "channel height width"], preprocessing
     seen = np.rint((pixels * std + mean) * 255).clip(0, 255).astype(np.uint8)
     seen = seen[::-1] if preprocessing.channel_order == "BGR" else seen
     return np.ascontiguousarray(np.broadcast_to(seen, (3, *seen.shape[1:])).transpose(1, 2, 0))
+
+
+def whole_box(rgb: Pixels) -> Box:
+    """All of it."""
+    return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
+
+
+def zoomed(rgb: Pixels, times: int) -> Pixels:
+    """So many times as large, every pixel a square."""
+    return rgb.repeat(times, 0).repeat(times, 1)
 
 
 def side_of(preprocessing: Preprocessing) -> int:

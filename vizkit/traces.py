@@ -27,6 +27,7 @@ __all__ = [
     "Attention",
     "Check",
     "Features",
+    "Map",
     "NotApplicable",
     "OneLine",
     "Tokens",
@@ -45,6 +46,8 @@ __all__ = [
 ]
 
 LONGEST, FEW = 170, 2  # characters of a record in one line; values that are shown of several
+Map = Float[Tensor, "row column"]
+"""A number for every place of a grid."""
 PADDING = -1
 """The id of a place that is no token: Swin pads grids that its window does not divide."""
 

@@ -106,7 +106,6 @@ def test_the_teaching_grid_by_hand():
         == [[0] * 4 + [1, 1, 2, 2]] * 4 + [[3] * 4 + [4, 4, 5, 5]] * 2 + [[6] * 4 + [7, 7, 8, 8]] * 2
     )
     assert found.windows[[0, 0, 7, 7], [3, 4, 3, 4]].tolist() == [0, 1, 2, 3]
-    assert found.round_the_edge.sum() == 64 - 36
     assert [int(paper.allowed(found, w).sum()) for w in range(4)] == [256, 128, 128, 64]
     assert paper.window_of(found, 0) == (3, 10)
     assert paper.window_of(found, 63) == (3, 5)
@@ -123,7 +122,6 @@ def test_an_oblong_and_padded_grid_by_hand():
     """3 × 5 tokens in windows of 2 × 3, shifted by 1: rolled, then padded to 4 × 6."""
     found = paper.layout((3, 5), (2, 3), (1, 1))
     assert found.ids.tolist() == [[6, 7, 8, 9, 5, -1], [11, 12, 13, 14, 10, -1], [1, 2, 3, 4, 0, -1], [-1] * 6]
-    assert found.round_the_edge.int().tolist() == [[0, 0, 0, 0, 1, 0]] * 2 + [[1, 1, 1, 1, 1, 0], [0] * 6]
     assert found.windows.tolist() == [[0, 0, 0, 1, 1, 1]] * 2 + [[2, 2, 2, 3, 3, 3]] * 2
     assert found.count == 4
     assert found.regions.tolist() == [[0, 0, 0, 1, 1, 2]] * 2 + [[3, 3, 3, 4, 4, 5], [6, 6, 6, 7, 7, 8]]
@@ -144,7 +142,6 @@ def test_without_a_shift_nothing_moves():
     assert (found.shift, found.pad_first) == ((0, 0), False)
     assert found.ids.tolist() == [[0, 1, 2, 3, 4, -1], [5, 6, 7, 8, 9, -1], [10, 11, 12, 13, 14, -1], [-1] * 6]
     assert not found.regions.any()
-    assert not found.round_the_edge.any()
 
 
 def test_a_forbidden_pair_keeps_what_minus_one_hundred_leaves():

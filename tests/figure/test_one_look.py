@@ -14,7 +14,7 @@ import pytest
 
 from vizkit import figure as package
 from vizkit.figure import palette
-from vizkit.figure.charts import STEPS, literal, template
+from vizkit.figure.charts import STEPS, Figure, literal, template
 from vizkit.figure.distillation.lines_at import Line
 from vizkit.figure.evaluation import points
 from vizkit.figure.evaluation.accuracy_cost import Point
@@ -93,7 +93,6 @@ EXAMPLES = {
     ],
 }
 GIVEN_A_FIGURE = {"charts.squared", "charts.framed", "evaluation.data_size.in_same_colours"}
-FIGURE = re.compile(r"[\"']?(plotly\.graph_objects|go)\.Figure[\"']?")
 
 
 def builders():
@@ -103,8 +102,8 @@ def builders():
         if module.ispkg:
             continue
         for name, each in inspect.getmembers(importlib.import_module(module.name), inspect.isfunction):
-            returned = str(inspect.get_annotations(each).get("return"))
-            if each.__module__ == module.name and FIGURE.fullmatch(returned) and not name.startswith("_"):
+            returned = inspect.get_annotations(each).get("return")
+            if each.__module__ == module.name and returned == Figure and not name.startswith("_"):
                 made[f"{module.name.removeprefix('vizkit.figure.')}.{name}"] = each
     return made
 

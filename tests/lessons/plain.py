@@ -1,5 +1,5 @@
 """The words of the lessons' answers once more, in plain torch: a ViT written out from its weights, and nothing of
-vizkit's analyses. `words(of)` are what `Expression.value` takes in the place of the vocabulary."""
+vizkit's analyses. `words(of)` stand in the place of the vocabulary."""
 
 import math
 from collections.abc import Callable

@@ -1,6 +1,12 @@
 """A small lesson and a few words for it, of numbers that are worked out by hand."""
 
+from contextlib import AbstractContextManager
+from typing import Any
+from unittest.mock import patch
+
 import torch
+
+from vizkit.lessons.vocabulary import VOCABULARY
 
 MAP = torch.tensor([[1.0, 2.0, 3.0], [0.0, 10.0, 4.0]])
 WORDS = {
@@ -11,6 +17,13 @@ WORDS = {
     "count": lambda of, what="all": {"all": 6, "rows": 2}[what],
     "label": lambda of: "mayfly <b>nymph</b>",
 }
+
+
+def spoken(**more: Any) -> AbstractContextManager[Any]:
+    """Of all words there are only these."""
+    return patch.dict(VOCABULARY, WORDS | more, clear=True)
+
+
 FRONT = """---
 title: Small
 level: beginner

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.lessons.stubs import WORDS
+from tests.lessons.stubs import spoken
 from vizkit.lessons.expressions import LessonError, called, parse, written
 from vizkit.traces import NotApplicable
 
@@ -13,7 +13,8 @@ NOBODY: Any = None
 
 
 def value(text: str, **given: Any) -> Any:
-    return parse(text, 7).value(NOBODY, WORDS, **given)
+    with spoken():
+        return parse(text, 7).value(NOBODY, **given)
 
 
 @pytest.mark.parametrize(
@@ -102,15 +103,16 @@ def test_what_a_model_does_not_have_passes_through():
     def none(of: object) -> float:
         raise NotApplicable("It has no class token.")
 
-    with pytest.raises(NotApplicable, match=r"^It has no class token\.$"):
-        parse("none()").value(NOBODY, {"none": none})
+    with spoken(none=none), pytest.raises(NotApplicable, match=r"^It has no class token\.$"):
+        parse("none()").value(NOBODY)
 
 
 @pytest.mark.parametrize("text", ["1 if count() else hear()", "count() > 1 and here(1, 2)", "count(whta=rows)"])
 def test_functions_are_proven_where_no_value_comes_that_way(text: str):
-    with pytest.raises(LessonError):
-        parse(text, 7).proven(WORDS)
-    parse("count(what=rows) + total(2 * here())").proven(WORDS)
+    with spoken():
+        with pytest.raises(LessonError):
+            parse(text, 7).proven()
+        parse("count(what=rows) + total(2 * here())").proven()
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,8 @@ def test_a_view_is_a_name_with_constants():
         {"depth": -3, "query": "cls", "pair": (1, 2), "full": True},
     )
     measured = called("rollout(depth=total(here()) / 2)")[1]["depth"]
-    assert measured.value(NOBODY, WORDS) == 10
+    with spoken():
+        assert measured.value(NOBODY) == 10
     for text in ("rollout(3)", "rollout(depth=nothing.here())", "'rollout'", "rollout(depth=1)(2)"):
         with pytest.raises(LessonError):
             called(text)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.lessons.stubs import FRONT, MAP, STEPS, WORDS
+from tests.lessons.stubs import FRONT, MAP, STEPS, spoken
 from vizkit.lessons.expressions import LessonError, parse
 from vizkit.lessons.judging import Judged, calibration, judged, marked, quantity, rule_of
 from vizkit.lessons.lesson import SHARE, Question, Step, read
@@ -23,7 +23,8 @@ def question(kind: str, **changed: Any) -> Question:
 
 
 def judge(kind: str, told: object, **changed: Any) -> Judged:
-    return judged(question(kind, **changed), NOBODY, told, WORDS)
+    with spoken():
+        return judged(question(kind, **changed), NOBODY, told)
 
 
 def centre(row: int, column: int) -> tuple[float, float]:
@@ -97,22 +98,23 @@ def test_what_speaks_against_has_no_share():
 )
 def test_a_guess_of_no_effect_is_never_near_enough(answer: str, told: float, right: bool, score: float, said: str):
     """Of a change the effect is asked: of 100 % it takes 6.7 points, so that 98 % is right for 2 of them."""
-    words = WORDS | {
+    words = {
         "odds": lambda of, at=0, edits="", model="": 0.933 if edits == "off" else 1.0,
         "overlap": lambda of, one, other: 0.85,
     }
     asked = question("number", answer=parse(answer), unit="percent", within=0.15, relative=False)
-    found = judged(asked, NOBODY, told, words)
+    with spoken(**words):
+        found = judged(asked, NOBODY, told)
     assert (found.right, found.sentence) == (right, said)
     assert found.score == pytest.approx(score, abs=0.01)
 
 
 def test_a_cosine_is_at_most_one():
-    asked = question("number", unit="cosine")
+    asked = rule_of(question("number", unit="cosine"))
     with pytest.raises(RefusedError):
-        rule_of(asked)(100)
-    assert rule_of(asked)(-1) == -1
-    assert judged(asked, NOBODY, 0.5, WORDS).sentence == "It is 6; you said 0.5."
+        asked(100)
+    assert asked(-1) == -1
+    assert judge("number", 0.5, unit="cosine").sentence == "It is 6; you said 0.5."
 
 
 def test_a_drawing_is_held_against_the_best_of_as_many():
@@ -139,8 +141,8 @@ def test_a_drawing_is_held_against_the_best_of_as_many():
 )
 def test_a_drawing_of_what_is_a_set_is_its_hits_and_misses(told: list, score: float, sentence: str):
     """Right are the three places of 3 and more; what both have in common, of what either has."""
-    words = {"window": lambda of: (MAP >= 3).float()}
-    found = judged(question("draw", answer=parse("window()")), NOBODY, told, words)
+    with spoken(window=lambda of: (MAP >= 3).float()):
+        found = judged(question("draw", answer=parse("window()")), NOBODY, told)
     assert (found.score, found.sentence) == (score, sentence)
     assert [*found.best] == [(0, 2), (1, 1), (1, 2)]
 
@@ -229,10 +231,11 @@ def test_a_guess_that_no_question_has_is_refused(kind: str, told: object):
 
 def test_a_place_may_be_marked():
     step = STEPS_BY_KIND["point"]
-    assert marked(step, NOBODY, MAP.shape, WORDS) is None
-    assert marked(replace(step, mark=parse("largest(here())")), NOBODY, MAP.shape, WORDS) == (1, 1)
+    assert marked(step, NOBODY, MAP.shape) is None
+    with spoken():
+        assert marked(replace(step, mark=parse("largest(here())")), NOBODY, MAP.shape) == (1, 1)
     with pytest.raises(LessonError):
-        marked(replace(step, mark=parse("(7, 7)")), NOBODY, MAP.shape, WORDS)
+        marked(replace(step, mark=parse("(7, 7)")), NOBODY, MAP.shape)
 
 
 class Covered:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.lessons.stubs import FRONT, STEPS, WORDS
+from tests.lessons.stubs import FRONT, STEPS, spoken
 from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.lesson import Look, read
 from vizkit.lessons.prose import prose
@@ -39,14 +39,16 @@ def test_a_lesson_is_read():
 
 def test_texts_are_filled_and_written_for_both_readers():
     step = read(FRONT + STEPS).steps[0]
-    filled = step.prose.filled(NOBODY, WORDS)
+    with spoken():
+        filled = step.prose.filled(NOBODY)
     assert step.prose.markdown(filled, plain).startswith(r"The map has 6 places, 2 rows, and $\frac{a}{b} = 20$.")
     assert '<em>one</em> <a href="rollout?rollout_depth=3">' in step.prose.html(filled)
     assert step.reveal is not None
     assert step.hint is not None
-    said = step.reveal.filled(NOBODY, WORDS, guess=(0, 1), answer=(1, 1))
+    with spoken():
+        said = step.reveal.filled(NOBODY, guess=(0, 1), answer=(1, 1))
+        hint = step.hint.filled(NOBODY)  # a label of a stranger's model
     assert step.reveal.words(said) == "It is at row 2, column 2, with 50 %; you said row 1, column 2."
-    hint = step.hint.filled(NOBODY, WORDS)  # a label of a stranger's model
     assert "<b>" not in step.hint.html(hint)
     assert "<b>" not in step.hint.markdown(hint, plain)
 

@@ -3,16 +3,17 @@
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.palette import CLASSES, DARK, OTHERS, SCALE, SIGNED, faint, ramp
-from vizkit.figure.scales import LINEAR, Scale, between, robust
+from vizkit.figure.scales import LINEAR, Places, Scale, between, robust
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
+    from plotly.graph_objects import Figure
+else:
+    Figure = Annotated[Any, "a figure"]  # plotly is imported with the first chart
 
 Numbers = Sequence[int | float]
 CONFIG = {"displayModeBar": False}
@@ -21,7 +22,7 @@ UNTITLED_PX = 12
 
 
 @cache
-def template() -> "go.layout.Template":
+def template() -> Any:
     """Read only. Axes cannot be dragged: without a toolbar a finger that scrolls would lose the view."""
     import plotly.graph_objects as go
 
@@ -64,11 +65,18 @@ MOST_MARKED = 14  # whole numbers on an axis; of more, plotly chooses some
 TITLES = ("title_text", "xaxis_title_text", "yaxis_title_text")
 
 
+UNSEEN: dict[str, Any] = {
+    "marker": {"size": 8, "opacity": 0},
+    "selected": {"marker": {"opacity": 0}},
+    "unselected": {"marker": {"opacity": 0}},
+    "showlegend": False,
+}
+"""Dots that are clicked in the cells of a heat map; larger ones would take the clicks of their neighbours."""
 LOGARITHMIC = {"type": "log", "tickformat": "~g"}
 """An axis, with whole numbers beside its ticks: without a format, plotly writes the 5 of 50 alone."""
 
 
-def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> "go.Figure":
+def laid_out(traces: Iterable[Any], x: str, y: str, title: str = "", height: int = HEIGHT, **more: Any) -> Figure:
     """Every figure begins here, so that all have the one template."""
     import plotly.graph_objects as go
 
@@ -91,7 +99,7 @@ def colour_axis(scale: Scale, ceiling: float = 1.0, floor: float = 1.0) -> dict[
     return ends | {"colorbar_tickvals": marks, "colorbar_ticktext": [text for _, text in scale.ticks]}
 
 
-def cells(values: Float[np.ndarray, "row column"], scale: Scale, digits: int | None = None) -> dict[str, Any]:
+def cells(values: Places, scale: Scale, digits: int | None = None) -> dict[str, Any]:
     """Values in the colours of any scale, as a heat map takes them. By doublings the places along the bar are drawn,
     and the values themselves stand beside them. `digits`: of numbers in the cells."""
     if digits is not None:  # a heat map writes no customdata into its cells
@@ -106,7 +114,7 @@ def cells(values: Float[np.ndarray, "row column"], scale: Scale, digits: int | N
     return drawn | marks | {"customdata": values, "meta": {"equal": scale.equal}}
 
 
-def squared(figure: "go.Figure") -> "go.Figure":
+def squared(figure: Figure) -> Figure:
     """Cells as high as they are wide."""
     axis = {"constrain": "domain", "showgrid": False, "zeroline": False}
     return figure.update_layout(xaxis=axis, yaxis={**axis, "scaleanchor": "x"})
@@ -128,7 +136,7 @@ def heat_map(
     square: bool = True,
     quantity: str = "",
     bar: bool = True,
-) -> "go.Figure":
+) -> Figure:
     """(row, column), row 0 on top. Signed values get a diverging scale with white at zero. `digits` writes numbers,
     beside which colours need no `bar`. `square`: no, where rows and columns count different things. `quantity`: what
     the colours are. `scale`: another than that of all these values, or up to `limit`."""
@@ -145,8 +153,8 @@ def heat_map(
 
 
 def framed(
-    figure: "go.Figure", row: int, column: int, rows: int = 1, columns: int = 1, *, colour: str = DARK, width: int = 3
-) -> "go.Figure":
+    figure: Figure, row: int, column: int, rows: int = 1, columns: int = 1, *, colour: str = DARK, width: int = 3
+) -> Figure:
     """A frame round cells, from `row` down and from `column` to the right, counted as the first cell of the figure."""
     x0, y0, line = column - 0.5, row - 0.5, {"color": colour, "width": width}
     return figure.add_shape(type="rect", x0=x0, y0=y0, x1=x0 + columns, y1=y0 + rows, line=line)
@@ -166,7 +174,7 @@ def curves(
     log: bool = False,
     mode: str = "lines",
     marked: Mapping[float, str] | None = None,
-) -> "go.Figure":
+) -> Figure:
     """One line for each name: (x values, y values). `log`: both axes logarithmic. `mode`: "lines+markers" for dots.
     `marked`: rules at these x, "solid" or "dot"."""
     import plotly.graph_objects as go
@@ -203,7 +211,7 @@ def band(x: Numbers, low: Numbers, high: Numbers, colour: str, group: str) -> di
     return line([*x, *reversed(x)], [*high, *reversed(low)], width=0, **area)
 
 
-def rule(figure: "go.Figure", x: float, dash: str = "solid") -> None:
+def rule(figure: Figure, x: float, dash: str = "solid") -> None:
     """A vertical line that marks a place."""
     figure.add_vline(x=x, line={"color": OTHERS, "width": 1.5, "dash": dash})
 
@@ -219,7 +227,7 @@ def dots_by_depth(
     height: int = HEIGHT,
     marked: tuple[int, int] | None = None,
     legend: bool = True,
-) -> "go.Figure":
+) -> Figure:
     """One dot for each head against the layer that it stands in; whiskers for a spread. `top` and `depth`: where the
     axes end at least, the same for charts side by side. A dot's own data are its layer and its head, from 1; that of
     `marked` has a ring."""
@@ -276,7 +284,7 @@ def _one_dot_for_each(count: int) -> list[Any]:
     ]
 
 
-def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "") -> "go.Figure":
+def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "") -> Figure:
     """Horizontal bars, the first on top."""
     import plotly.graph_objects as go
 
@@ -286,7 +294,7 @@ def bars(names: Sequence[str], values: Sequence[float], x: str, title: str = "")
     return figure
 
 
-def paired_bars(names: Sequence[str], values: Mapping[str, Sequence[float]], x: str, title: str = "") -> "go.Figure":
+def paired_bars(names: Sequence[str], values: Mapping[str, Sequence[float]], x: str, title: str = "") -> Figure:
     """Horizontal bars of several kinds beside each other for every name, the first on top."""
     import plotly.graph_objects as go
 

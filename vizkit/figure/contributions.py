@@ -1,16 +1,13 @@
 """When an answer appears: what the head says after every layer, what each layer adds to it, and what each head."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import heat_map, laid_out, literal
+from vizkit.figure.charts import Figure, heat_map, laid_out, literal
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 ROW_PX, HEAD_PX, MARGIN_PX, GAP = 210, 14, 90, 0.03
 HOVER = "%{x}: %{y:+.3f}"
@@ -19,11 +16,11 @@ HOVER = "%{x}: %{y:+.3f}"
 def appearing(
     said: Mapping[str, tuple[str, Float[np.ndarray, " layer"]]],
     quantity: str,
-    added: "Sequence[go.Figure]" = (),
+    added: Sequence[Figure] = (),
     marked: int | None = None,
     *,
     form: str = "",
-) -> "go.Figure":
+) -> Figure:
     """Rows over one axis of layers: above the lines of `said`, for each name a colour and what is read after every
     layer, in `quantity`, written in the `form`; below them `added`. `marked`: a layer, from 1."""
     import plotly.graph_objects as go
@@ -74,7 +71,7 @@ def contributions(
     last: float,
     before: int = 0,
     number: str = "logit",
-) -> "go.Figure":
+) -> Figure:
     """A `number` as a sum: bars for what each layer adds, and a line for the sum so far. `first`: of the embedding, and
     of the layers `before`; `last`: of the biases."""
     import plotly.graph_objects as go
@@ -102,7 +99,7 @@ def contributions(
     return figure.update_xaxes(type="category", categoryorder="array", categoryarray=names)
 
 
-def heads_added(heads: Float[np.ndarray, "layer head"], before: int = 0, number: str = "logit") -> "go.Figure":
+def heads_added(heads: Float[np.ndarray, "layer head"], before: int = 0, number: str = "logit") -> Figure:
     """What each head adds to a `number`: layers across, after those `before`, heads down."""
     (layers, count), first = heads.shape, before + 1
     figure = heat_map(

@@ -2,15 +2,16 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import colours
 from vizkit.figure.patches import MARK, number
-from vizkit.image import RGB
+from vizkit.figure.scales import Places
+from vizkit.image import RGB, Pixels, zoomed
 
 
 def feature_map(
-    values: Float[np.ndarray, "row column 3"] | Float[np.ndarray, "row column"],
+    values: Float[np.ndarray, "row column 3"] | Places,
     *,
     side_px: int = 420,
     top: float = 0.0,
@@ -23,10 +24,10 @@ def feature_map(
         cells = colours()[level]
     else:
         cells = np.clip(values * 255, 0, 255).round().astype(np.uint8)
-    return np.ascontiguousarray(cells.repeat(zoom, 0).repeat(zoom, 1))
+    return np.ascontiguousarray(zoomed(cells, zoom))
 
 
-def neighbours(seen: RGB, order: list[tuple[int, int]], *, side_px: int = 220) -> UInt8[np.ndarray, "side side2 3"]:
+def neighbours(seen: RGB, order: list[tuple[int, int]], *, side_px: int = 220) -> Pixels:
     """The pixels of 2×2 tokens with gaps between them, numbered in the `order` (down, right) of joining."""
     cell, gap = side_px // 2, 6
     large = cv2.resize(seen, (2 * cell, 2 * cell), interpolation=cv2.INTER_NEAREST)

@@ -1,10 +1,9 @@
 """A map laid over the part of the image that the model saw."""
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.palette import CEILING, FLOOR, GREY, SHADE, UNDER, colours
-from vizkit.figure.scales import OWN, Scale
+from vizkit.figure.scales import OWN, Places, Scale
 from vizkit.geometry import Box
 from vizkit.image import RGB
 
@@ -13,7 +12,7 @@ UNSEEN = 0.35  # of its light is left of what the model did not see
 
 def overlay(
     image: RGB,
-    places: Float[np.ndarray, "row column"],
+    places: Places,
     box_xyxy: Box,
     *,
     scale: Scale = OWN,

@@ -81,10 +81,15 @@ def ramp(scale: str = SCALE, low: float = 0.0, high: float = 1.0, steps: int = 1
     return ["rgb({}, {}, {})".format(*colour) for colour in colours(scale)[at].tolist()]
 
 
+def rgb_of(colour: str) -> tuple[int, int, int]:
+    """Of a colour `#rrggbb`."""
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue
+
+
 def faint(colour: str, opacity: float) -> str:
-    """A colour `#rrggbb` that lets through what lies below it."""
-    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {opacity})"
+    """A colour that lets through what lies below it."""
+    return "rgba({}, {}, {}, {})".format(*rgb_of(colour), opacity)
 
 
 def class_colours(labels: Sequence[int], count: int) -> list[str]:

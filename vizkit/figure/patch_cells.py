@@ -2,18 +2,16 @@
 what it restores."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Int
 
-from vizkit.figure.charts import colour_axis, framed, laid_out, literal, lying, squared
+from vizkit.figure.charts import Figure, colour_axis, framed, laid_out, literal, lying, squared
 from vizkit.figure.palette import CEILING, DARK, FLOOR, LIGHT, OTHERS
-from vizkit.figure.scales import Scale
+from vizkit.figure.scales import Places, Scale
+from vizkit.image import RGB, Pixels, zoomed
 from vizkit.percent import in_percent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 HEIGHT, OPACITY = 460, 0.62
 COVER = 0.88
@@ -24,11 +22,11 @@ def class_cells(
     size_hw: tuple[int, int],
     said: Int[np.ndarray, "row column"],
     names: Sequence[Sequence[str]],
-    shares: Float[np.ndarray, "row column"],
+    shares: Places,
     legend: Sequence[tuple[int, str, str]],
     form: str = ".1%",
     rest: str = "other classes",
-) -> "go.Figure":
+) -> Figure:
     """`seen`: the model's input as a data URL, of `size_hw` pixels. `names`, `shares`: the class of each patch and its
     probability, or value, written in the `form`. `legend`: (class, name, colour); those that are not in it are grey,
     and called `rest`."""
@@ -68,23 +66,19 @@ def class_cells(
     return _over(seen, size_hw, said.shape, [heat, *marks])
 
 
-def painted_cells(
-    picture: UInt8[np.ndarray, "height width 3"], colours: Sequence[Sequence[str]], opacity: float = OPACITY
-) -> UInt8[np.ndarray, "height2 width2 3"]:
+def painted_cells(picture: RGB, colours: Sequence[Sequence[str]], opacity: float = OPACITY) -> Pixels:
     """A picture under cells of these colours, row by row, at least 320 pixels wide."""
     from PIL import ImageColor
 
     zoom = max(1, -(-320 // picture.shape[1]))
-    large = picture.repeat(zoom, 0).repeat(zoom, 1)
+    large = zoomed(picture, zoom)
     cells = np.array([[ImageColor.getrgb(colour)[:3] for colour in row] for row in colours], float)
     sides = zip(large.shape[:2], cells.shape[:2], strict=True)
     down, right = (np.arange(side) * count // side for side, count in sides)
     return np.rint((1 - opacity) * large + opacity * cells[down[:, None], right]).astype(np.uint8)
 
 
-def share_cells(
-    seen: str, size_hw: tuple[int, int], shares: Float[np.ndarray, "row column"], name: str, scale: Scale
-) -> "go.Figure":
+def share_cells(seen: str, size_hw: tuple[int, int], shares: Places, name: str, scale: Scale) -> Figure:
     """What is called `name` at each patch."""
     import plotly.graph_objects as go
 
@@ -99,10 +93,10 @@ def share_cells(
 def restored_cells(
     seen: str,
     size_hw: tuple[int, int],
-    shares: Float[np.ndarray, "row column"],
+    shares: Places,
     chosen: tuple[int, int] | None,
     scale: Scale,
-) -> "go.Figure":
+) -> Figure:
     """What each region restores, on a signed `scale`: above 0 red, below 0 blue. Cells can be clicked and carry their
     number, row by row from 1; `chosen` is framed."""
     import plotly.graph_objects as go
@@ -114,7 +108,7 @@ def restored_cells(
     return figure if chosen is None else framed(figure, *chosen)
 
 
-def _points(values: Float[np.ndarray, "row column"]) -> Any:
+def _points(values: Places) -> Any:
     """A heat map cannot be clicked, so an unseen point lies on every cell."""
     import plotly.graph_objects as go
 
@@ -136,7 +130,7 @@ def _points(values: Float[np.ndarray, "row column"]) -> Any:
 
 def numbered_cells(
     seen: str, size_hw: tuple[int, int], grid: tuple[int, int], order: Sequence[int], kept: bool
-) -> "go.Figure":
+) -> Figure:
     """Cells in the order in which they were taken, from 1. `kept`: they alone are seen, else they are covered."""
     import plotly.graph_objects as go
 
@@ -159,7 +153,7 @@ def numbered_cells(
     return _over(seen, size_hw, grid, [heat, numbers])
 
 
-def _over(seen: str, size_hw: tuple[int, int], grid: tuple[int, ...], traces: Sequence[Any]) -> "go.Figure":
+def _over(seen: str, size_hw: tuple[int, int], grid: tuple[int, ...], traces: Sequence[Any]) -> Figure:
     """Cells of a grid over a picture, each at its place."""
     import plotly.graph_objects as go
 

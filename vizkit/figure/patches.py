@@ -2,10 +2,11 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import UInt8
 
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.image import RGB
+from vizkit.figure.scales import Places
+from vizkit.image import RGB, Pixels, zoomed
 
 PAPER, INK, MARK = 255, (30, 30, 46), (244, 63, 94)
 MOST_APART = 64  # patches in a row
@@ -19,7 +20,7 @@ def pulled_apart(
     *,
     side_px: int = 640,
     numbers: bool | None = None,
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+) -> Pixels:
     """The patches of `seen` (the model's input) with gaps between them, numbered from 1 in row-major order.
 
     `side_px`: about the width of the picture. `chosen` (from 0) gets a frame. Numbers stand on the patches where they
@@ -32,7 +33,7 @@ def pulled_apart(
     large = cv2.resize(
         seen,
         (columns * size, rows * size),
-        interpolation=cv2.INTER_AREA if _is_smaller(seen, columns * size) else cv2.INTER_NEAREST,
+        interpolation=cv2.INTER_AREA if columns * size < seen.shape[1] else cv2.INTER_NEAREST,
     )
     out = np.full((rows * cell + gap, columns * cell + gap, 3), PAPER, np.uint8)
     for index in range(rows * columns):
@@ -44,10 +45,6 @@ def pulled_apart(
         if index == chosen:
             cv2.rectangle(out, (x - 1, y - 1), (x + size, y + size), MARK, max(2, gap))
     return out
-
-
-def _is_smaller(seen: np.ndarray, width: int) -> bool:
-    return width < seen.shape[1]
 
 
 def number(out: np.ndarray, text: str, x: int, y: int, size: int) -> None:
@@ -66,37 +63,33 @@ def number(out: np.ndarray, text: str, x: int, y: int, size: int) -> None:
         )
 
 
-def beside(left: RGB, right: RGB, gap: int = 8) -> UInt8[np.ndarray, "_ _ 3"]:
+def beside(left: RGB, right: RGB, gap: int = 8) -> Pixels:
     """Two pictures of one size as one, side by side on a phone too. At least 240 pixels each, so that patches keep
     their edges."""
     zoom = -(-240 // left.shape[0])
-    first, second = (each.repeat(zoom, 0).repeat(zoom, 1) for each in (left, right))
+    first, second = (zoomed(each, zoom) for each in (left, right))
     return np.concatenate([first, np.full((len(first), gap, 3), PAPER, np.uint8), second], 1)
 
 
-def blue_to_red(values: Float[np.ndarray, "row column"], limit: float) -> UInt8[np.ndarray, "row column 3"]:
+def blue_to_red(values: Places, limit: float) -> UInt8[np.ndarray, "row column 3"]:
     """A pixel for each number: blue below zero, red above, pale at zero; the strongest colours stand for ±`limit`."""
     return colours(SIGNED)[(127.5 + 127.5 * np.clip(values / limit, -1, 1)).round().astype(int)]
 
 
-def strip(
-    values: np.ndarray, *, height: int = 28, width: int = 640, limit: float = 0.0
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+def strip(values: np.ndarray, *, height: int = 28, width: int = 640, limit: float = 0.0) -> Pixels:
     """A vector as a row of coloured cells; `limit`: by default the number that is largest in size."""
     row = values[np.arange(width) * len(values) // width]
     return blue_to_red(row[None], limit or float(np.abs(values).max()) or 1.0).repeat(height, 0)
 
 
-def colour_strips(values: np.ndarray, colours: int) -> UInt8[np.ndarray, "_ _ 3"]:
+def colour_strips(values: np.ndarray, colours: int) -> Pixels:
     """The numbers of a patch, a strip for each colour on one scale, with white between them."""
     strips = [strip(part, limit=float(np.abs(values).max())) for part in values.reshape(colours, -1)]
     gap = np.full((6, strips[0].shape[1], 3), PAPER, np.uint8)
     return np.concatenate([piece for each in strips for piece in (each, gap)][:-1])
 
 
-def filter_tiles(
-    components: np.ndarray, *, across: int = 7, tile: int = 72
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+def filter_tiles(components: np.ndarray, *, across: int = 7, tile: int = 72) -> Pixels:
     """(component, 3, patch, patch) as colour tiles, each stretched around grey to its own largest size."""
     gap = 4
     down = -(-len(components) // across)

@@ -23,6 +23,8 @@ STEPS = 16  # of a scale, among which `colours_used` counts
 FRACTIONS = {0.25: "¼", 0.5: "½"}
 DOUBLINGS, LINEAR = "doublings", "linear"
 CHOICES = (DOUBLINGS, LINEAR)
+Places = Float[np.ndarray, "row column"]
+"""A number for every place of a grid."""
 Ticks = tuple[tuple[float, str], ...]
 """(place on the bar from 0 to 1, words)."""
 
@@ -136,9 +138,7 @@ def of_shares(kind: str) -> Scale:
     return OWN if kind == LINEAR else SHARES
 
 
-def of_evidence(
-    values: Float[np.ndarray, "row column"], unit: str = "", kind: str = DOUBLINGS, *, signed: bool = False
-) -> Scale:
+def of_evidence(values: Places, unit: str = "", kind: str = DOUBLINGS, *, signed: bool = False) -> Scale:
     """Of a map of relevance: what speaks for and against something around zero, the rest as shares."""
     return robust([values], unit, signed=True) if signed else replace(of_shares(kind), unit=unit)
 

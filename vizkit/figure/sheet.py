@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import UInt8
 from PIL import Image, ImageDraw, ImageFont
 
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels, zoomed
 
 GAP_PX, TITLE_PX = 12, 28
 
@@ -14,9 +13,7 @@ GAP_PX, TITLE_PX = 12, 28
 OUTLINED_PX = 480  # the least side of a picture with outlines
 
 
-def sheet(
-    pictures: Sequence[RGB], titles: Sequence[str], columns: int = 4
-) -> UInt8[np.ndarray, "sheet_height sheet_width 3"]:
+def sheet(pictures: Sequence[RGB], titles: Sequence[str], columns: int = 4) -> Pixels:
     """Pictures of one size, each under its title, black on white."""
     height, width = pictures[0].shape[:2]
     columns = min(columns, len(pictures))
@@ -40,15 +37,13 @@ def fitting(title: str, width: int, font: ImageFont.ImageFont | ImageFont.FreeTy
     return f"{title}…"
 
 
-def enlarged(picture: RGB, least_px: int) -> UInt8[np.ndarray, "larger_height larger_width 3"]:
+def enlarged(picture: RGB, least_px: int) -> Pixels:
     """Every pixel a square, so that the shorter side has at least `least_px`."""
     times = -(-least_px // min(picture.shape[:2]))
-    return picture.repeat(times, 0).repeat(times, 1)
+    return zoomed(picture, times)
 
 
-def outlined(
-    rgb: RGB, boxes: Sequence[tuple[int, int, int, int]], colours: Sequence[str]
-) -> UInt8[np.ndarray, "larger_height larger_width 3"]:
+def outlined(rgb: RGB, boxes: Sequence[tuple[int, int, int, int]], colours: Sequence[str]) -> Pixels:
     """Boxes (row, column, rows, columns) of its pixels, each in a colour (#rrggbb), the first on top; a picture that is
     small is enlarged first."""
     large = enlarged(rgb, OUTLINED_PX)

@@ -1,16 +1,12 @@
 """What moving an image does, by distance: the answers to one, and to many."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import curves
+from vizkit.figure.charts import Figure, curves
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 LEAST = 0.1
 X = "moved by (pixels of the model's input)"
@@ -22,7 +18,7 @@ def answers(
     named: Mapping[str, Sequence[str]],
     marked_px: int,
     quantity: str,
-) -> "go.Figure":
+) -> Figure:
     """`values`: by model, that of its answer to the unmoved image at every distance; `named`: what it answers there,
     with a cross where that is another one. `marked_px`: a rule there."""
     lines = {name: (np.array(distance_px), each) for name, each in values.items()}
@@ -44,7 +40,7 @@ def answers(
     return _fitted(figure, [*values.values()])
 
 
-def _fitted(figure: "go.Figure", values: Sequence[Float[np.ndarray, " distance"]]) -> "go.Figure":
+def _fitted(figure: Figure, values: Sequence[Float[np.ndarray, " distance"]]) -> Figure:
     """The axis holds the values and no more, but a tenth at least: those of a steady model do not seem to fall."""
     low, high = (float(end([end(each) for each in values])) for end in (np.min, np.max))
     low = min(low, high - LEAST)
@@ -54,7 +50,7 @@ def _fitted(figure: "go.Figure", values: Sequence[Float[np.ndarray, " distance"]
 
 def right_answers(
     lines: Mapping[str, tuple[Sequence[int], Sequence[float], Sequence[float]]], first: Sequence[str]
-) -> "go.Figure":
+) -> Figure:
     """By model: distances in pixels, shares of right answers from 0 to 1, and halves of their 95 % intervals. `first`:
     the models of the chart above, whose colours are taken in their order."""
     drawn = {name: (np.array(distances), 100 * np.array(right)) for name, (distances, right, _) in lines.items()}

@@ -2,9 +2,9 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels
 
 DARK, MARK = (10, 12, 28), (255, 255, 255)
 
@@ -23,7 +23,7 @@ def token_colours(
     chosen: tuple[int, int] | None = None,
     *,
     side_px: int = 448,
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+) -> Pixels:
     """`seen`: the model's input, which the grid (rows, columns) divides. `chosen` (row, column) gets a frame.
 
     Tokens keep their shape: the picture has that of `seen`. `side_px`: about its longer side.

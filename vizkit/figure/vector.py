@@ -4,15 +4,14 @@ import base64
 import io
 
 import numpy as np
-from jaxtyping import Float, UInt8
 from PIL import Image
 
 from vizkit.figure.charts import literal
 from vizkit.figure.overlay import under
 from vizkit.figure.palette import CEILING, FLOOR, colours
-from vizkit.figure.scales import OWN, Scale
+from vizkit.figure.scales import OWN, Places, Scale
 from vizkit.geometry import Box
-from vizkit.image import RGB, data_url
+from vizkit.image import RGB, Pixels, data_url
 
 MOST_CELLS = 5_000  # with an element each; finer maps are one picture of flat cells
 PHOTOGRAPH_PX = 1280
@@ -22,7 +21,7 @@ PIXELATED = ' style="image-rendering: pixelated"'
 
 def vector_overlay(
     image: RGB,
-    places: Float[np.ndarray, "row column"],
+    places: Places,
     box_xyxy: Box,
     *,
     title: str = "",
@@ -51,9 +50,9 @@ def vector_overlay(
 
 
 def _cells(
-    places: Float[np.ndarray, "row column"],
-    colour: UInt8[np.ndarray, "row column 3"],
-    opacities: Float[np.ndarray, "row column"],
+    places: Places,
+    colour: Pixels,
+    opacities: Places,
     box_xyxy: Box,
     scale: Scale,
 ) -> str:
@@ -73,9 +72,9 @@ def _cells(
 
 
 def _raster(
-    places: Float[np.ndarray, "row column"],
-    colour: UInt8[np.ndarray, "row column 3"],
-    opacities: Float[np.ndarray, "row column"],
+    places: Places,
+    colour: Pixels,
+    opacities: Places,
     box_xyxy: Box,
     scale: Scale,
 ) -> str:

@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from vizkit.geometry import out_of_box
-from vizkit.lessons.expressions import LessonError, Words
+from vizkit.lessons.expressions import LessonError
 from vizkit.lessons.judging import Judged, expected_of_none, first_grid, grid_of, judged, marked
 from vizkit.lessons.lesson import Lesson, Look, Question, Step
 from vizkit.lessons.pictured import unlike
@@ -63,9 +63,7 @@ def minutes(lesson: Lesson) -> float:
     return (seconds + QUESTION_S * len(lesson.questions) + VIEW_S * looks) / 60
 
 
-def problems(
-    lesson: Lesson, model: str = "", picture: str = "", words: Words | None = None, of: Subject | None = None
-) -> Iterator[str]:
+def problems(lesson: Lesson, model: str = "", picture: str = "", of: Subject | None = None) -> Iterator[str]:
     """A sentence for each, with its line; on another model or picture than the lesson's own where those are named."""
     if not ABLE[0] <= len(lesson.able) <= ABLE[1]:
         yield f"able has {ABLE[0]} to {ABLE[1]} sentences, not {len(lesson.able)}."
@@ -76,37 +74,37 @@ def problems(
     subjects, figures = dict[int, Subject](), dict[int, list[Block]]()
     for number, step in enumerate(lesson.steps, 1):
         on = subjects[number] = at_mark(step, of or opened(model or step.model or lesson.model))
-        for sentence in _step(step, on, words, figures.setdefault(number, [])):
+        for sentence in _step(step, on, figures.setdefault(number, [])):
             yield sentence if sentence.startswith("Line ") else f"Line {step.line}: {step.title}: {sentence}"
-    yield from spoilers(lesson, subjects, figures, words)
+    yield from spoilers(lesson, subjects, figures)
 
 
-def _step(step: Step, of: Subject, words: Words | None, shown: list[Block]) -> Iterator[str]:
+def _step(step: Step, of: Subject, shown: list[Block]) -> Iterator[str]:
     texts = [text for _, text in step.texts]
     written = [expression for text in texts for expression, _ in text.values]
     written += step.question.expressions if step.question else []
     written += step.look.measured.values() if step.look else []
     for expression in written:
         try:
-            expression.proven(words)
+            expression.proven()
         except LessonError as sentence:
             yield str(sentence)
             return
     if step.look is not None:
-        yield from _view(step.look, of, words, shown)
+        yield from _view(step.look, of, shown)
     try:
         for what, text in step.texts:
             if what != "reveal":
-                text.filled(of, words)
-        answer = _tried(step.question, of, words) if step.question else None
+                text.filled(of)
+        answer = _tried(step.question, of) if step.question else None
         if isinstance(answer, Judged) and answer.values is not None:
-            marked(step, of, answer.values.shape, words)
+            marked(step, of, answer.values.shape)
         if isinstance(answer, str):
             yield answer
         elif step.reveal is not None:
-            step.reveal.filled(of, words, **given(answer))
+            step.reveal.filled(of, **given(answer))
         if step.look is not None and step.question is not None:
-            yield from unlike(step.look, step.question, of, words)
+            yield from unlike(step.look, step.question, of)
     except (LessonError, NotApplicable) as sentence:
         yield str(sentence)
 
@@ -116,29 +114,29 @@ def given(answer: Judged | None) -> dict[str, Any]:
     return {} if answer is None else {"guess": answer.guess, "answer": answer.answer}
 
 
-def _tried(question: Question, of: Subject, words: Words | None) -> Judged | str:
+def _tried(question: Question, of: Subject) -> Judged | str:
     """The answer to a guess of nobody's, or why the question is none."""
     told = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0, "order": range(len(question.parts))}
-    found = judged(question, of, told[question.kind], words)
-    values = [expression.value(of, words) for _, expression in question.parts]
+    found = judged(question, of, told[question.kind])
+    values = [expression.value(of) for _, expression in question.parts]
     if question.kind == "choice" and values.count(True) != 1:
         return f"Line {question.line}: Of the options {values.count(True)} hold, not one."
-    none = expected_of_none(question, of, words) if question.kind == "number" else None
-    if none is not None and judged(question, of, none, words).right:
+    none = expected_of_none(question, of) if question.kind == "number" else None
+    if none is not None and judged(question, of, none).right:
         return f"Line {question.line}: What is asked changes nothing here: to expect no effect would be right."
     if question.kind == "order" and len(set(values)) < len(values):
         return f"Line {question.line}: Two of the items have the same number, so they have no order."
     return found
 
 
-def _view(look: Look, of: Subject, words: Words | None, shown: list[Block]) -> Iterator[str]:
+def _view(look: Look, of: Subject, shown: list[Block]) -> Iterator[str]:
     """What is wrong with it; `shown` gets what it shows."""
     from vizkit.from_json import ReportError
     from vizkit.hosts.showing import Showing, able
     from vizkit.views.controls import checked
 
     try:
-        view = look.set_for(of, words)
+        view = look.set_for(of)
         able(view, [of])
         shown += Showing(checked(view, [of]), [of]).blocks
         if not shown:

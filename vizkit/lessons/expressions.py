@@ -10,10 +10,10 @@ words are refused. NotApplicable of a function passes through.
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from inspect import signature
+from inspect import BoundArguments, signature
 from typing import TYPE_CHECKING, Any
 
 from vizkit.from_json import HALVES, ReportError
@@ -21,7 +21,6 @@ from vizkit.from_json import HALVES, ReportError
 if TYPE_CHECKING:
     from vizkit.views.subject import Subject
 
-Words = Mapping[str, Callable[..., Any]]
 LONGEST = 600  # characters
 LARGEST, MOST_EXPONENT = 1e15, 12
 GIVEN = ("guess", "answer")
@@ -61,14 +60,14 @@ class Expression:
     line: int
     tree: ast.expr
 
-    def value(self, of: "Subject", words: Words | None = None, **given: Any) -> Any:
+    def value(self, of: "Subject", **given: Any) -> Any:
         """A number, a text, a place (row, column) from 0, a map, or whatever else the functions give.
 
         Raises LessonError for what cannot be worked out, and NotApplicable as the functions do."""
         from vizkit.traces import NotApplicable
 
         try:
-            return _Run(of, known(words), given).value(self.tree)
+            return _Run(of, given).value(self.tree)
         except NotApplicable:
             raise
         except FAILS as error:
@@ -80,14 +79,13 @@ class Expression:
         """Whether this word stands in it."""
         return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(self.tree))
 
-    def proven(self, words: Words | None = None) -> None:
+    def proven(self) -> None:
         """LessonError for a function that there is not, or that does not take these arguments, also where no value
         would come that way."""
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Call):
                 try:
-                    word = _Run(None, known(words), dict.fromkeys(GIVEN)).word(node)
-                    signature(word).bind(None, *node.args, **{str(part.arg): None for part in node.keywords})
+                    bound(node)
                 except (LessonError, TypeError) as error:
                     raise LessonError(f"“{ast.unparse(node)[:60]}”: {error}", self.line) from None
 
@@ -124,7 +122,7 @@ def called(text: str, line: int = 0) -> tuple[str, dict[str, Any]]:
         case ast.Name(id=name):
             return name, {}
         case ast.Call(func=ast.Name(id=name), args=[], keywords=words):
-            run = _Run(None, {}, {})
+            run = _Run(None, {})
             try:
                 return name, {
                     str(word.arg): Expression(ast.unparse(word.value), line, word.value)
@@ -164,7 +162,6 @@ def readable(form: str) -> bool:
 @dataclass(frozen=True)
 class _Run:
     of: "Subject | None"
-    words: Words
     given: Mapping[str, Any]
 
     def value(self, node: ast.expr) -> Any:
@@ -174,7 +171,7 @@ class _Run:
             case ast.Name(id=name):
                 if name in self.given:
                     return self.given[name]
-                raise LessonError(f"Nothing is called {name} here.{self.nearest(name)}")
+                raise LessonError(f"Nothing is called {name} here.{_nearest(name, [*known(), *self.given])}")
             case ast.Tuple(elts=parts) | ast.List(elts=parts):
                 return tuple(map(self.argument, parts))
             case ast.UnaryOp(op=ast.Not(), operand=part):
@@ -195,7 +192,7 @@ class _Run:
             case ast.Call(args=args, keywords=words):
                 given = map(self.argument, args)
                 named = {str(part.arg): self.argument(part.value) for part in words}
-                return _plain(self.word(node)(self.of, *given, **named))
+                return _plain(_word(node)(self.of, *given, **named))
         raise LessonError("This may not stand in an expression.")
 
     def argument(self, node: ast.expr) -> Any:
@@ -204,24 +201,32 @@ class _Run:
     def truth(self, node: ast.expr) -> bool:
         return _truth(self.value(node), ast.unparse(node)[:60])
 
-    def word(self, node: ast.Call) -> Callable[..., Any]:
-        name = ast.unparse(node.func)
-        if name not in self.words:
-            raise LessonError(f"There is no function {name}.{self.nearest(name)}")
-        return self.words[name]
 
-    def nearest(self, name: str) -> str:
-        near = get_close_matches(name, [*self.words, *self.given], n=2)
-        return f" The nearest: {', '.join(near)}." if near else ""
-
-
-def known(words: Words | None) -> Words:
-    """These, or those of the vocabulary."""
-    if words is not None:
-        return words
+def known() -> dict[str, Callable[..., Any]]:
+    """The words of the vocabulary, which is heavy to import."""
     from vizkit.lessons.vocabulary import VOCABULARY
 
     return VOCABULARY
+
+
+def bound(node: ast.Call) -> BoundArguments:
+    """By their names the arguments of a function as they are written, and its defaults. Raises LessonError for a
+    function that there is not, and TypeError for one that does not take these."""
+    found = signature(_word(node)).bind(None, *node.args, **{str(part.arg): part.value for part in node.keywords})
+    found.apply_defaults()
+    return found
+
+
+def _word(node: ast.Call) -> Callable[..., Any]:
+    name = ast.unparse(node.func)
+    if name not in known():
+        raise LessonError(f"There is no function {name}.{_nearest(name, known())}")
+    return known()[name]
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    near = get_close_matches(name, [*names], n=2)
+    return f" The nearest: {', '.join(near)}." if near else ""
 
 
 def _number(value: Any) -> Any:

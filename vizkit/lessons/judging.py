@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from vizkit.lessons.expressions import LARGEST, LessonError, Words, written
+from vizkit.lessons.expressions import LARGEST, LessonError, written
 from vizkit.lessons.lesson import LIMITS, SHARE, Question, Step
 from vizkit.lessons.no_effect import without_effect
 from vizkit.percent import in_percent
@@ -63,20 +63,19 @@ def _some(rule: Rule[tuple[Any, ...]]) -> Rule[tuple[Any, ...]]:
     return read
 
 
-def judged(question: Question, of: "Subject", told: Any, words: Words | None = None) -> Judged:
+def judged(question: Question, of: "Subject", told: Any) -> Judged:
     """`told`: as `rule_of` leaves it. Raises LessonError where the answer cannot be worked out, NotApplicable where
     this model has none."""
-    return {"point": _place, "draw": _place, "number": _number, "choice": _choice, "order": _order}[question.kind](
-        question, of, told, words
-    )
+    by_kind = {"point": _place, "draw": _place, "number": _number, "choice": _choice, "order": _order}
+    return by_kind[question.kind](question, of, told)
 
 
-def grid_of(question: Question, of: "Subject", words: Words | None = None) -> "Tensor":
+def grid_of(question: Question, of: "Subject") -> "Tensor":
     """The map that the question is about: what speaks against has no share."""
     import torch
 
     assert question.answer is not None
-    values = torch.as_tensor(question.answer.value(of, words)).float()
+    values = torch.as_tensor(question.answer.value(of)).float()
     if values.ndim != 2 or not values.numel() or not torch.isfinite(values).all():
         raise LessonError("The answer of a point or a drawing is a map of finite numbers.", question.line)
     values = values.clamp(min=0)
@@ -96,22 +95,22 @@ def cell_at(point: Sequence[float], grid: Sequence[int]) -> Cell:
     return int(y * rows), int(x * columns)
 
 
-def marked(step: Step, of: "Subject", grid: Sequence[int], words: Words | None = None) -> Cell | None:
+def marked(step: Step, of: "Subject", grid: Sequence[int]) -> Cell | None:
     """The place that a step frames, on a grid of (rows, columns). Raises LessonError, NotApplicable."""
     if step.mark is None:
         return None
     if step.mark.text == "patch":
         return cell_at(of.asked, grid)
-    match step.mark.value(of, words):
+    match step.mark.value(of):
         case (int() as row, int() as column) if 0 <= row < grid[0] and 0 <= column < grid[1]:
             return row, column
     raise LessonError("mark is a place (row, column) of the map.", step.mark.line)
 
 
-def _place(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
+def _place(question: Question, of: "Subject", told: Any) -> Judged:
     import torch
 
-    values = grid_of(question, of, words)
+    values = grid_of(question, of)
     points = [told] if question.kind == "point" else list(told)[:MOST_CELLS]
     cells = tuple(dict.fromkeys(cell_at(point, values.shape) for point in points))
     flat, total, columns = values.flatten(), float(values.sum()), values.shape[1]
@@ -161,9 +160,9 @@ def _of_set(cells: Sequence[Cell], values: "Tensor") -> tuple[str, float, tuple[
     return sentence, hits / len({*cells} | {*truth}), truth
 
 
-def _number(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
+def _number(question: Question, of: "Subject", told: Any) -> Judged:
     assert question.answer is not None
-    answer, guess = question.answer.value(of, words), float(told)
+    answer, guess = question.answer.value(of), float(told)
     if isinstance(answer, bool) or not isinstance(answer, int | float):
         raise LessonError("The answer of a number is a number.", question.line)
     said, is_ = quantity(guess, question.unit), quantity(answer, question.unit)
@@ -171,7 +170,7 @@ def _number(question: Question, of: "Subject", told: Any, words: Words | None) -
     within = question.within * (abs(answer) if question.relative else 1) + 1e-9 * abs(answer)
     if question.unit == SHARE and 0 <= answer <= 1:  # beside a share of next to nothing, or all, 10 % is much
         within = min(within, max(answer, LEAST)) if answer < 0.5 else min(within, max(1 - answer, LEAST))
-    none = expected_of_none(question, of, words)
+    none = expected_of_none(question, of)
     if none is not None:  # what is asked is the effect: a guess that there is none is not near
         most, within = abs(answer - none), min(within, 0.45 * abs(answer - none))
     right = said == is_ or off <= within
@@ -189,20 +188,20 @@ def _number(question: Question, of: "Subject", told: Any, words: Words | None) -
     return Judged(guess, answer, sentence, score, right)
 
 
-def expected_of_none(question: Question, of: "Subject", words: Words | None = None) -> float | None:
+def expected_of_none(question: Question, of: "Subject") -> float | None:
     """The number of somebody who expects no effect; None where no effect is asked, or this model has no such number."""
     assert question.answer is not None
-    if (same := without_effect(question.answer, words)) is None:
+    if (same := without_effect(question.answer)) is None:
         return None
     try:
-        return float(same.value(of, words))
+        return float(same.value(of))
     except (LessonError, NotApplicable):
         return None
 
 
-def _choice(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
-    texts = options(question, of, words)
-    true = [number for number, (_, holds) in enumerate(question.parts) if _holds(holds.value(of, words), question.line)]
+def _choice(question: Question, of: "Subject", told: Any) -> Judged:
+    texts = options(question, of)
+    true = [number for number, (_, holds) in enumerate(question.parts) if _holds(holds.value(of), question.line)]
     guess = texts[int(told)]
     if not true:
         return Judged(guess, "none of these", "None of these holds for this model and image.", 0.0, False)
@@ -211,9 +210,9 @@ def _choice(question: Question, of: "Subject", told: Any, words: Words | None) -
     return Judged(guess, texts[true[0]], f"{sentence.rstrip('.')}.", float(right), right)
 
 
-def _order(question: Question, of: "Subject", told: Any, words: Words | None) -> Judged:
-    texts = options(question, of, words)
-    numbers = [float(expression.value(of, words)) for _, expression in question.parts]
+def _order(question: Question, of: "Subject", told: Any) -> Judged:
+    texts = options(question, of)
+    numbers = [float(expression.value(of)) for _, expression in question.parts]
     guess = list(dict.fromkeys([*told, *range(len(texts))]))  # every item once
     right = sorted(range(len(texts)), key=lambda number: -numbers[number])
     pairs = list(combinations(guess, 2))
@@ -224,9 +223,9 @@ def _order(question: Question, of: "Subject", told: Any, words: Words | None) ->
     return Judged(given, answer, sentence, same / len(pairs), same == len(pairs))
 
 
-def options(question: Question, of: "Subject", words: Words | None = None) -> list[str]:
+def options(question: Question, of: "Subject") -> list[str]:
     """Of a choice or an order, in words."""
-    return [text.words(text.filled(of, words)) for text, _ in question.parts]
+    return [text.words(text.filled(of)) for text, _ in question.parts]
 
 
 def quantity(value: int | float, unit: str) -> str:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from vizkit.from_json import HALVES
-from vizkit.lessons.expressions import Expression, LessonError, Words, called, parse
+from vizkit.lessons.expressions import Expression, LessonError, called, parse
 from vizkit.lessons.prose import Prose, prose
 from vizkit.views import VIEWS, bundled, class_of
 from vizkit.views.controls import ControlError, controls, setting
@@ -75,9 +75,9 @@ class Look:
         """With the settings that need no model. LessonError for one that it does not have."""
         return self._set({name: value for name, value in self.settings.items() if name not in self.measured})
 
-    def set_for(self, of: "Subject", words: Words | None = None) -> "View":
+    def set_for(self, of: "Subject") -> "View":
         """As it is set for this model and picture. LessonError, NotApplicable."""
-        found = {name: each.value(of, words) for name, each in self.measured.items()}
+        found = {name: each.value(of) for name, each in self.measured.items()}
         steps = {name: control.step for name, control in controls(class_of(self.name)).items()}
         whole = {
             name: round(each) for name, each in found.items() if type(steps[name]) is int and isinstance(each, float)

@@ -8,7 +8,7 @@ import ast
 from collections.abc import Mapping
 from inspect import signature
 
-from vizkit.lessons.expressions import Expression, Words, known
+from vizkit.lessons.expressions import Expression, known
 
 NONE: Mapping[str, str] = {
     "overlap": "1",
@@ -19,24 +19,23 @@ NONE: Mapping[str, str] = {
 """By the words that compare two things the value for two that are the same."""
 
 
-def without_effect(answer: Expression, words: Words | None = None) -> Expression | None:
+def without_effect(answer: Expression) -> Expression | None:
     """None of an expression in which nothing is changed or compared."""
-    of_none = _OfNone(known(words))
+    of_none = _OfNone()
     tree = of_none.visit(ast.parse(ast.unparse(answer.tree), mode="eval").body)
     return Expression(ast.unparse(tree), answer.line, tree) if of_none.found else None
 
 
 class _OfNone(ast.NodeTransformer):
-    def __init__(self, words: Words) -> None:
-        self.words, self.found = words, False
+    found = False
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         name = ast.unparse(node.func)
-        if name in NONE and name in self.words:
+        if name in NONE:
             self.found = True
             return ast.parse(NONE[name], mode="eval").body
-        if name in self.words:
-            self._undo(node, list(signature(self.words[name]).parameters)[1:])
+        if name in known():
+            self._undo(node, list(signature(known()[name]).parameters)[1:])
         self.generic_visit(node)
         return node
 

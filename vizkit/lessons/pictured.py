@@ -3,10 +3,9 @@
 import ast
 from collections import defaultdict
 from collections.abc import Iterator
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
-from vizkit.lessons.expressions import Words, known
+from vizkit.lessons.expressions import LessonError, bound
 from vizkit.lessons.lesson import Look, Question
 from vizkit.views.controls import controls
 
@@ -17,10 +16,10 @@ FIELDS = {"layer": "layer", "head": "head", "query": "query", "block": "block", 
 """By the argument of a word the field of a view."""
 
 
-def unlike(look: Look, question: Question, of: "Subject", words: Words | None = None) -> Iterator[str]:
+def unlike(look: Look, question: Question, of: "Subject") -> Iterator[str]:
     """A sentence for each that the picture shows of another; of several that are asked it may show any."""
-    view = look.set_for(of, words)
-    for name, asked in _asked(question, of, words).items():
+    view = look.set_for(of)
+    for name, asked in _asked(question, of).items():
         field = FIELDS[name]
         fields = controls(type(view))
         control = fields.get(field)
@@ -35,31 +34,27 @@ def unlike(look: Look, question: Question, of: "Subject", words: Words | None = 
             yield f"Line {look.line}: {look.name} shows {field} {shown}, and {' or '.join(sorted(asked))} is asked."
 
 
-def _asked(question: Question, of: "Subject", words: Words | None) -> dict[str, set[str]]:
+def _asked(question: Question, of: "Subject") -> dict[str, set[str]]:
     """By the arguments of the words of its answer what they are, where that stands there."""
+    from vizkit.analysis.attribution.methods import METHODS
+
     found = defaultdict[str, set[str]](set)
     for node in (each for expression in question.expressions for each in ast.walk(expression.tree)):
-        if not isinstance(node, ast.Call) or (word := known(words).get(ast.unparse(node.func))) is None:
+        if not isinstance(node, ast.Call):
             continue
         try:
-            bound = signature(word).bind(None, *node.args, **{str(part.arg): part.value for part in node.keywords})
-        except TypeError:
+            arguments = bound(node).arguments
+        except (LessonError, TypeError):
             continue
-        bound.apply_defaults()
-        found["method"] |= {ast.unparse(node.func)} if "method" not in bound.arguments else set()  # rollout is one
-        for name in FIELDS.keys() & bound.arguments.keys():
-            given = bound.arguments[name]
+        if "method" not in arguments:  # rollout is one
+            found["method"].add(ast.unparse(node.func))
+        for name in FIELDS.keys() & arguments.keys():
+            given = arguments[name]
             given = getattr(given, "id", getattr(given, "value", None)) if isinstance(given, ast.expr) else given
             if isinstance(called := _called(name, given, of), str) and called:
                 found[name].add(called)
-    found["method"] &= _methods() if len(found["method"]) else set()
+    found["method"] &= {*METHODS}
     return {name: each for name, each in found.items() if each}
-
-
-def _methods() -> set[str]:
-    from vizkit.analysis.attribution.methods import METHODS
-
-    return set(METHODS)
 
 
 def _called(name: str, value: Any, of: "Subject") -> str | None:

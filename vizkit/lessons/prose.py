@@ -11,7 +11,7 @@ from functools import cache
 from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
-from vizkit.lessons.expressions import Expression, LessonError, Words, parse, readable, written
+from vizkit.lessons.expressions import Expression, LessonError, parse, readable, written
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -50,11 +50,11 @@ class Prose:
     values: tuple[tuple[Expression, str], ...]
     parts: tuple[int | tuple[tuple[str | int, ...], bool], ...]
 
-    def filled(self, of: "Subject", words: Words | None = None, **given: Any) -> Filled:
+    def filled(self, of: "Subject", **given: Any) -> Filled:
         """The values of this model and picture. Raises LessonError, NotApplicable."""
         found = []
         for expression, form in self.values:
-            value = expression.value(of, words, **given)
+            value = expression.value(of, **given)
             try:
                 found.append(written(value, form))
             except (ValueError, TypeError) as error:

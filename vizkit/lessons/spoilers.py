@@ -9,12 +9,11 @@ import ast
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from vizkit.lessons.expressions import Expression, LessonError, Words, known
+from vizkit.lessons.expressions import Expression, LessonError, bound
 from vizkit.lessons.lesson import Lesson, Question, Step
 from vizkit.lessons.prose import Prose
 from vizkit.traces import NotApplicable
@@ -48,15 +47,11 @@ class Asked:
         """Whether a figure has this map, or all these numbers on its axes."""
         if self.map is not None:
             return any(_same(self.map, each) for each in _maps(block))
-        some = _numbers(block)
-        return (
-            bool(self.values)
-            and all(np.isclose(some, value, rtol=1e-6).any() for value in self.values if not float(value).is_integer())
-            and not all(float(value).is_integer() for value in self.values)
-        )
+        drawn, broken = _numbers(block), [value for value in self.values if not value.is_integer()]
+        return bool(broken) and all(np.isclose(drawn, value, rtol=1e-6).any() for value in broken)
 
 
-def asked(step: Step, number: int, of: "Subject", words: Words | None = None) -> Asked | None:
+def asked(step: Step, number: int, of: "Subject") -> Asked | None:
     """None of a step without a question, or where this model has no answer."""
     question = step.question
     if question is None:
@@ -64,15 +59,15 @@ def asked(step: Step, number: int, of: "Subject", words: Words | None = None) ->
     try:
         if question.kind in ("point", "draw"):
             assert question.answer is not None
-            values = np.asarray(question.answer.value(of, words), float).clip(min=0)
+            values = np.asarray(question.answer.value(of), float).clip(min=0)
             place = ast.parse(f"largest({ast.unparse(question.answer.tree)})", mode="eval").body
-            return Asked(number, (_called(place, words),), map=values)
+            return Asked(number, (_called(place),), map=values)
         parts = _quantities(question)
-        found = [part.value(of, words) for part in parts]
+        found = [part.value(of) for part in parts]
     except (LessonError, NotApplicable):
         return None
     numbers = tuple(float(each) for each in found if isinstance(each, int | float))
-    keys = tuple(_called(part.tree, words) for part in parts)
+    keys = tuple(_called(part.tree) for part in parts)
     return Asked(number, keys, numbers if len(numbers) == len(found) else (), question.unit)
 
 
@@ -92,29 +87,26 @@ def _quantities(question: Question) -> list[Expression]:
     return [*unlike.values()]
 
 
-def _called(node: ast.expr, words: Words | None) -> str:
+def _called(node: ast.expr) -> str:
     """An expression with every argument named, so that the same is written alike; as it stands where its function is
     not known, or takes no such arguments."""
-    if isinstance(node, ast.Call) and (word := known(words).get(ast.unparse(node.func))):
-        named = {str(part.arg): _called(part.value, words) for part in node.keywords}
+    if isinstance(node, ast.Call):
         try:
-            bound = signature(word).bind(None, *(_called(part, words) for part in node.args), **named)
-        except TypeError:
+            arguments = bound(node).arguments
+        except (LessonError, TypeError):
             return ast.unparse(node)
-        bound.apply_defaults()
-        return f"{ast.unparse(node.func)}({', '.join(f'{name}={bound.arguments[name]}' for name in bound.arguments)})"
+        said = (f"{name}={_called(each) if isinstance(each, ast.expr) else each}" for name, each in arguments.items())
+        return f"{ast.unparse(node.func)}({', '.join(said)})"
     if isinstance(node, ast.BinOp):
-        return f"({_called(node.left, words)} {type(node.op).__name__} {_called(node.right, words)})"
+        return f"({_called(node.left)} {type(node.op).__name__} {_called(node.right)})"
     return str(node.value) if isinstance(node, ast.Constant) else ast.unparse(node)
 
 
 # ---- where it is told ------------------------------------------------------------------------------------------------
-def spoilers(
-    lesson: Lesson, subjects: Mapping[int, "Subject"], figures: Mapping[int, list[Block]], words: Words | None = None
-) -> Iterator[str]:
+def spoilers(lesson: Lesson, subjects: Mapping[int, "Subject"], figures: Mapping[int, list[Block]]) -> Iterator[str]:
     """A sentence for each. By the numbers of the steps `subjects`, whom they ask, and `figures`, what they show."""
     steps = dict(enumerate(lesson.steps, 1))
-    later = {at: each for at, step in steps.items() if (each := asked(step, at, subjects[at], words))}
+    later = {at: each for at, step in steps.items() if (each := asked(step, at, subjects[at]))}
     told = dict[str, int]()  # how a quantity is called, and the step that shows it first
     for at, step in steps.items():
         last = [(what, text) for what, text in step.texts if what in ("reveal", "why")]
@@ -123,8 +115,8 @@ def spoilers(
                 yield _sentence(steps[max(told[key] for key in asks.keys)], "its text", asks)
             for what, text in texts:
                 for expression, _ in text.values:
-                    told.setdefault(_called(expression.tree, words), at)
-                said = _filled(text, subjects[at], words)
+                    told.setdefault(_called(expression.tree), at)
+                said = _filled(text, subjects[at])
                 for question in (each for each in later.values() if each.number >= first and what != "option"):
                     if question.number != at and question.told_by(said):
                         yield _sentence(step, f"its {what}", question)
@@ -156,10 +148,10 @@ def _sentence(step: Step, what: str, question: Asked) -> str:
     return f"Line {step.line}: {step.title}: {what} tells what step {question.number} asks."
 
 
-def _filled(text: Prose, of: "Subject", words: Words | None) -> str:
+def _filled(text: Prose, of: "Subject") -> str:
     """Without measured numbers that another quantity may have by chance: shares, and those of few digits."""
     try:
-        filled = text.filled(of, words, guess=0, answer=0)
+        filled = text.filled(of, guess=0, answer=0)
     except (LessonError, NotApplicable):
         return ""
     return text.words(["" if "%" in each or len(re.sub(r"\D", "", each)) < DIGITS else each for each in filled])

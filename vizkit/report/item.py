@@ -1,15 +1,17 @@
 """What a saved picture shows, and everything that is needed to make it again. It is small: no pixels, no weights."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from vizkit import __version__
 from vizkit.analysis.attention.fusion import Fusion
 from vizkit.from_json import LATER, ReportError, read
-from vizkit.image import digest_of
+from vizkit.image import Box, digest_of
 from vizkit.views import FORMER as FORMER_VIEWS
 from vizkit.views import VIEWS, class_of, name_of, replaced
 from vizkit.views.attention.walkthrough import WalkThrough
@@ -62,7 +64,7 @@ class Item:
     version: str = __version__
     weights: str = ""
     pixels: str = ""
-    box_xyxy: tuple[float, float, float, float] | None = None
+    box_xyxy: Box | None = None
     edits: tuple[str, ...] = field(default=(), metadata=LATER)
     at: tuple[float, float] = field(default=CENTRE, metadata=LATER)
     others: tuple[Other, ...] = field(default=(), metadata=LATER)
@@ -71,6 +73,11 @@ class Item:
     @property
     def kind(self) -> str:
         return f"{VIEW}{name_of(self.shows)}"
+
+    @property
+    def models(self) -> list[str]:
+        """Their names."""
+        return [self.model, *(other.model for other in self.others)]
 
 
 def complete(item: Item, inputs: Subject) -> Item:
@@ -155,23 +162,10 @@ def _attention(record: dict[str, Any]) -> Explore | WalkThrough:
     return Explore(layer=was.layer, head=head, query=query)
 
 
-def _channel(record: dict[str, Any]) -> View:
-    shows = record.pop("shows", None)
-    return _renamed("feature-maps", shows, {"convolution": "layer", "channel": "channel", "after": "after"})
-
-
-def _field(record: dict[str, Any]) -> View:
-    shows = record.pop("shows", None)
-    return _renamed("receptive-field", shows, {"stage": "stage"}, shows="what it uses")
-
-
-def _filters(record: dict[str, Any]) -> View:
-    return _renamed("feature-maps", record.pop("shows", None), {"convolution": "layer", "channel": "channel"})
-
-
-def _renamed(view: str, record: Any, names: dict[str, str], **more: str) -> View:
+def _renamed(view: str, names: dict[str, str], record: dict[str, Any], **more: str) -> View:
     """The fields of a kind of 0.1.0 by their names of now; channels were counted from 0."""
-    given = record if isinstance(record, dict) else {}
+    shows = record.pop("shows", None)
+    given = shows if isinstance(shows, dict) else {}
     fields = {now: given[then] for then, now in names.items() if then in given}
     if isinstance(fields.get("channel"), int):
         fields["channel"] += 1
@@ -179,16 +173,21 @@ def _renamed(view: str, record: Any, names: dict[str, str], **more: str) -> View
 
 
 FORMER_SCALES = ("each map", "shared", "from 0", "from lowest", "one per method", "0 to 1", "to the largest")
-FORMER = {"rollout": _rollout, "channel": _channel, "receptive field": _field, "filters": _filters} | dict.fromkeys(
-    ("attention", "features", "all heads", "fused heads"), _attention
-)
+_FILTERS = {"convolution": "layer", "channel": "channel"}
+FORMER: dict[str, Callable[[dict[str, Any]], View]] = {
+    "rollout": _rollout,
+    "channel": partial(_renamed, "feature-maps", {**_FILTERS, "after": "after"}),
+    "receptive field": partial(_renamed, "receptive-field", {"stage": "stage"}, shows="what it uses"),
+    "filters": partial(_renamed, "feature-maps", _FILTERS),
+    **dict.fromkeys(("attention", "features", "all heads", "fused heads"), _attention),
+}
 """Kinds of earlier reports that are views now."""
 
 
 def stem_of(item: Item, inputs: Subject) -> str:
     """What is in a file, as its name without the suffix: never a path, whatever the names in it are."""
     shown = name_of_file(_called(item.shows), 80)
-    models = name_of_file("_".join([item.model, *(other.model for other in item.others)]))
+    models = name_of_file("_".join(item.models))
     return "_".join(name for name in (models, name_of_file(item.image), shown) if name)
 
 

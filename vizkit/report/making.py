@@ -102,7 +102,7 @@ def titled(item: Item, inputs: Subject) -> str:
 
 def headed(title: str, item: Item) -> str:
     """A title with the models and the image that the figure is of, so far as it does not name them itself."""
-    named = (item.model, *(other.model for other in item.others), item.image)
+    named = (*item.models, item.image)
     words = [name for name in named if name and not re.search(rf"(?<!\w){re.escape(name)}(?!\w)", title)]
     return " · ".join([title, *words])
 

@@ -26,7 +26,7 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
     Raises ReportError, ModelError or ImageError with one sentence.
     """
     pictures = {name for entry in report.entries for name in named_in(entry.item)} - {""}
-    called = {name for entry in report.entries for name in models_of(entry.item)} - {""}
+    called = {name for entry in report.entries for name in entry.item.models} - {""}
     for given, known in ((images, pictures), (models, called)):
         if strange := set(given) - known:
             raise ReportError(
@@ -64,10 +64,6 @@ def inputs_for(report: Report, images: Mapping[str, Path], models: Mapping[str, 
         inputs.beside = tuple(subject(entry.item, other) for other in entry.item.others)
         all_inputs.append(inputs)
     return all_inputs
-
-
-def models_of(item: Item) -> list[str]:
-    return [item.model, *(other.model for other in item.others)]
 
 
 def named_in(item: Item) -> list[str]:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attention.feature_strength import feature_strength
-from vizkit.figure.canvas.rows import integers, text64
+from vizkit.figure.canvas.rows import text64
 from vizkit.figure.scales import SHARES, robust
 from vizkit.traces import Attention, Features, Trace
 
@@ -64,7 +64,7 @@ def _values(weights: Float[np.ndarray, "group head query key"], steps: int) -> d
         "steps": steps,
         "count": len(ordered),
         "levels": text64(np.frombuffer(zlib.compress(levels.tobytes(), 6), np.uint8)),
-        "largest": text64(largest.astype("<f4")),
+        "largest": text64(largest, "<f4"),
     }
 
 
@@ -78,8 +78,8 @@ def _frame(layer: Attention) -> dict[str, Any]:
         "name": layer.name,
         "queries": queries,
         "keys": keys,
-        "query_ids": text64(integers(layer.query_ids.numpy())),
-        "key_ids": text64(integers(layer.key_ids.numpy())),
+        "query_ids": text64(layer.query_ids, "<i4"),
+        "key_ids": text64(layer.key_ids, "<i4"),
         "query_grid": layer.query.grid,
         "key_grid": layer.key.grid,
         "query_special": layer.query.special,
@@ -97,8 +97,8 @@ def _features(stage: Features) -> dict[str, Any]:
         "name": stage.name,
         "queries": 1,
         "keys": count,
-        "query_ids": text64(integers(np.arange(1))),
-        "key_ids": text64(integers(np.arange(count))),
+        "query_ids": text64(np.arange(1), "<i4"),
+        "key_ids": text64(np.arange(count), "<i4"),
         "query_grid": None,
         "key_grid": stage.tokens.grid,
         "query_special": (),

@@ -43,7 +43,7 @@ def ask(
             control = controls(cls(**values))[name]
             if name in given or control.more is not rare or not (control.when is None or control.when(cls(**values))):
                 continue
-            key, default = key_of(entry, name, control), _default(cls, name)
+            key, default = key_of(entry, name, control), cls.__dataclass_fields__[name].default
             linked = None if key in st.session_state else st.query_params.get(key)
             if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
                 values[name] = known[0]  # these models leave nothing to choose
@@ -78,10 +78,6 @@ def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
     if sentence and not re.fullmatch(r"[\w .\[\]-]{1,30}", text):
         sentence = "cannot be what it says."  # a page repeats no words that somebody has put into a link
     return f"In this link {control.label} {sentence} The usual one is shown." if sentence else ""
-
-
-def _default(cls: type[View], name: str) -> Any:
-    return cls.__dataclass_fields__[name].default
 
 
 def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) -> Any:

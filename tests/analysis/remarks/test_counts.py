@@ -14,7 +14,7 @@ from vizkit.heads import LIKENESS, SOFTMAX, Head
 
 def test_the_length_of_a_sequence_and_what_it_costs():
     """2·N·M·C of 12·N·C² + 2·N·M·C is M / (6C + M): 197 / (768 + 197). Of half the side 785² pairs for 197²."""
-    costs = tuple(cost((side, side), 8, 128, 1, special=1) for side in (112, 224))
+    costs = tuple(cost((side, side), 8, 128, special=1) for side in (112, 224))
     assert patches.sequence((14, 14), ["[cls]"], 128, costs) == (
         "196 patches and [cls] are a sequence of 197 tokens: 38,809 pairs in each head, 20 % of a layer's "
         "multiply–adds; patches of half the side would be 785 tokens and 15.9 times the pairs."
@@ -26,7 +26,7 @@ def test_the_length_of_a_sequence_and_what_it_costs():
 
 def test_pairs_inside_windows_grow_with_the_tokens():
     """14 × 14 tokens in windows of 7 × 7: 4 · 49² = 9,604 pairs; 28 × 28: 16 · 49² = 38,416, 4 times as many."""
-    costs = tuple(cost((side, side), 8, 64, 1, 7) for side in (112, 224))
+    costs = tuple(cost((side, side), 8, 64, 7) for side in (112, 224))
     words = patches.sequence((14, 14), [], 64, costs)
     assert "9,604 pairs in windows of 7 × 7" in words
     assert words.endswith("would be 784 tokens and 4.0 times the pairs.")

@@ -708,7 +708,7 @@ EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
         for grid, special, costs in product(
             ((1, 1), (8, 14)),
             ([], ["[cls]"], ["[cls]", "[dist]"]),
-            (None, (cost((8, 8), 8, 96, 1), cost((64, 64), 8, 96, 1))),
+            (None, (cost((8, 8), 8, 96), cost((64, 64), 8, 96))),
         )
     ),
     patches.beside_object: lambda: (

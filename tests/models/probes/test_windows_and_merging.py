@@ -269,8 +269,8 @@ def test_swin_tiny_costs_what_was_published():
     published = 4.5e9  # Liu et al. 2021, table 1
     assert abs(work.total[""] - published) < 0.05 * published
     # One layer by the formula of the paper, twice in the first stage.
-    assert work.total["layers.0.blocks.1.attn"] == beside(224, 4, 96, 3, 7)[1].attention
-    assert work.total["layers.2.blocks.5.attn"] == beside(224, 16, 384, 12, 7)[1].attention
+    assert work.total["layers.0.blocks.1.attn"] == beside(224, 4, 96, 7)[1].attention
+    assert work.total["layers.2.blocks.5.attn"] == beside(224, 16, 384, 7)[1].attention
     layers = ((3136, 96, 2), (784, 192, 2), (196, 384, 6), (49, 768, 2))
     assert work.products[""] == sum(2 * 49 * tokens * channels * count for tokens, channels, count in layers)
     assert before == [id(tensor) for tensor in loaded.model.parameters()]
@@ -287,11 +287,11 @@ def test_exponents():
 
 
 def test_by_formula_windows_are_linear_and_global_attention_quadratic():
-    pairs = [beside(size, 4, 96, 3, 7) for size in range(224, 1025, 32)]
+    pairs = [beside(size, 4, 96, 7) for size in range(224, 1025, 32)]
     tokens = [whole.tokens for whole, _ in pairs]
     assert exponent(tokens, [cut.attention for _, cut in pairs]) == pytest.approx(1, abs=1e-9)
     assert 1.9 < exponent(tokens, [whole.attention for whole, _ in pairs]) < 2
-    assert exponent(tokens, [whole.weight_bytes for whole, _ in pairs]) == pytest.approx(2, abs=1e-9)
+    assert exponent(tokens, [whole.pairs for whole, _ in pairs]) == pytest.approx(2, abs=1e-9)
 
 
 # Distances ------------------------------------------------------------------------------------------------------------

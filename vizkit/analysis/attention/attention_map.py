@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.geometry import id_at, middle_of
-from vizkit.traces import Attention, NotApplicable, Tokens, Trace, computed_there, query_row, row_times
+from vizkit.traces import Attention, Map, NotApplicable, Tokens, Trace, computed_there, query_row, row_times
 
 Query = str | tuple[float, float]
 """The name of a special token, or a point in fractions (x, y) of the model's input."""
@@ -24,7 +24,7 @@ class AttentionMap:
     `fallback` is true when the layer has no such query and another one is shown.
     """
 
-    places: Float[Tensor, "row column"]
+    places: Map
     special: dict[str, float]
     padding: float
     query_id: int
@@ -108,7 +108,7 @@ def fused(
     return weights.mean(1) if head is None else weights[:, min(head, weights.shape[1] - 1)]
 
 
-def head_map(attention: Attention, head: int) -> Float[Tensor, "row column"] | None:
+def head_map(attention: Attention, head: int) -> Map | None:
     """Where the first special token looks in one head, else where all tokens look on average; shares of the whole. None
     where the keys have no place in the image."""
     if attention.key.grid is None:
@@ -119,9 +119,7 @@ def head_map(attention: Attention, head: int) -> Float[Tensor, "row column"] | N
     return received(attention, torch.nn.functional.one_hot(torch.tensor(min(head, heads - 1)), heads).float())
 
 
-def received(
-    attention: Attention, head_weights: Float[Tensor, " head"] | None = None
-) -> Float[Tensor, "row column"] | None:
+def received(attention: Attention, head_weights: Float[Tensor, " head"] | None = None) -> Map | None:
     """How much attention every place gets from all queries on average, special ones too: shares of the whole, of which
     special tokens have the rest. In the mean of the heads, or their weighted sum. None where keys have no place."""
     if attention.key.grid is None:

@@ -15,7 +15,7 @@ from torch.nn.functional import avg_pool2d, interpolate
 
 from vizkit.analysis.attention.attention_map import Query, head_map, layers
 from vizkit.geometry import middle_of
-from vizkit.traces import Attention, Tokens, Trace
+from vizkit.traces import Attention, Map, Tokens, Trace
 
 LEAST_TIMES, MOST_TIMES = 0.25, 32.0  # an equal share: the ends of the colours
 NEAR = 3  # places
@@ -49,7 +49,7 @@ def contrast(attention: Attention) -> Float[Tensor, "group head query"] | None:
     return tones.masked_fill(~is_patch[:, None], -1.0)
 
 
-def attended(trace: Trace) -> Float[Tensor, "row column"] | None:
+def attended(trace: Trace) -> Map | None:
     """Where an object may be, 0 to 1: what the last layers attend to beyond an equal share, in doublings, after a mean
     over 3 × 3 places, so that no sink is taken for an object. None where no layer has a map."""
     maps, shown = list[Tensor](), layers(trace)
@@ -65,9 +65,7 @@ def attended(trace: Trace) -> Float[Tensor, "row column"] | None:
     return regions / regions.max() if regions.max() > 0 else torch.ones_like(regions)
 
 
-def clearest(
-    trace: Trace, on: Float[Tensor, "row column"], layer: int | None = None, head: int | None = None
-) -> Start | None:
+def clearest(trace: Trace, on: Map, layer: int | None = None, head: int | None = None) -> Start | None:
     """The map with the highest contrast, times the share of it on the object, of all layers, heads and patches, or of
     this layer and this head, from 1; the first of equal ones. `on`: how much every place belongs to the object, 0 to 1;
     only those patches ask that do most. None where no layer has a map."""
@@ -89,9 +87,7 @@ def clearest(
     return start
 
 
-def _on(
-    on: Float[Tensor, "row column"], tokens: Tokens, ids: Int[Tensor, "group token"]
-) -> Float[Tensor, "group token"]:
+def _on(on: Map, tokens: Tokens, ids: Int[Tensor, "group token"]) -> Float[Tensor, "group token"]:
     """Of every token how likely it belongs to the object; 0 of what has no place."""
     assert tokens.grid is not None
     places = interpolate(on[None, None], tokens.grid, mode="area").flatten()

@@ -1,13 +1,10 @@
 """How strongly each place responds: the length of its feature vector, for models that have no attention."""
 
-from jaxtyping import Float
-from torch import Tensor
-
-from vizkit.traces import Features, NotApplicable, computed_there
+from vizkit.traces import Features, Map, NotApplicable, computed_there
 
 
 @computed_there
-def feature_strength(features: Features) -> Float[Tensor, "row column"]:
+def feature_strength(features: Features) -> Map:
     """‖x‖₂ over the channels of every place, ≥ 0. It shows where a stage is active, not for which class."""
     tokens = features.tokens
     if tokens.grid is None:
@@ -16,6 +13,6 @@ def feature_strength(features: Features) -> Float[Tensor, "row column"]:
     return places.norm(dim=1).unflatten(0, tokens.grid)
 
 
-def times_median(strength: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+def times_median(strength: Map) -> Map:
     """How much stronger than the median place each one is, ≥ 0, so that layers and models can be compared."""
     return strength / (float(strength.median()) or float(strength.mean()) or 1.0)

@@ -82,12 +82,8 @@ def summed_up(
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """Spearman's: the correlation of the ranks, equal values sharing the mean of theirs. NaN where all are equal."""
-    one, other = (_ranks(np.asarray(each, float)) for each in (first, second))
-    if min(one.std(), other.std()) == 0:
-        return float("nan")
-    return float(np.corrcoef(one, other)[0, 1])
+    from scipy.stats import spearmanr
 
-
-def _ranks(values: Float[np.ndarray, " value"]) -> Float[np.ndarray, " value"]:
-    _, which, equal = np.unique(values, return_inverse=True, return_counts=True)
-    return (equal.cumsum() - (equal + 1) / 2)[which]
+    if min(len({*first}), len({*second})) < 2:
+        return math.nan
+    return float(spearmanr(first, second)[0])  # pyright: ignore[reportArgumentType]

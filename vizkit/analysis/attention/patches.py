@@ -77,16 +77,14 @@ def shuffle(pixels: Tensor, patch: int, order: Int[Tensor, " patch"]) -> Tensor:
 
 @dataclass(frozen=True)
 class Cost:
-    """Of one layer. `compared`: to how many tokens each attends. `flattened`: numbers in a patch. `attention` and
-    `mlp`: multiply–adds of its two parts, projections included. `weight_bytes`: its attention weights in float32."""
+    """Of one layer. `compared`: to how many tokens each attends. `attention` and `mlp`: multiply–adds of its two parts,
+    projections included."""
 
     grid: Size
     tokens: int
     compared: int
-    flattened: int
     attention: int
     mlp: int
-    weight_bytes: int
 
     @property
     def pairs(self) -> int:
@@ -99,9 +97,7 @@ class Cost:
         return self.attention + self.mlp
 
 
-def cost(
-    size_hw: Size, patch: int, dim: int, heads: int, window: int | None = None, channels: int = 3, special: int = 0
-) -> Cost:
+def cost(size_hw: Size, patch: int, dim: int, window: int | None = None, special: int = 0) -> Cost:
     """What one layer costs: 4·hw·C² + 2·(hw)²·C for global attention, 4·hw·C² + 2·M²·hw·C for windows of M×M tokens,
     and 8·hw·C² for an MLP that is four times as wide as a token.
 
@@ -112,9 +108,7 @@ def cost(
     tokens = grid[0] * grid[1] + special
     seen = tokens if window is None else window * window
     attention = 4 * tokens * dim * dim + 2 * seen * tokens * dim
-    return Cost(
-        grid, tokens, seen, channels * patch * patch, attention, 8 * tokens * dim * dim, 4 * heads * tokens * seen
-    )
+    return Cost(grid, tokens, seen, attention, 8 * tokens * dim * dim)
 
 
 def main_patterns(

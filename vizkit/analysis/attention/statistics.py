@@ -14,7 +14,7 @@ from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.geometry import on_grid, steps_px
-from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, computed_there
+from vizkit.traces import PADDING, Attention, Map, NotApplicable, Tokens, Trace, computed_there
 
 
 def _is_patch(ids: Int[Tensor, "group position"], tokens: Tokens) -> Bool[Tensor, "group position"]:
@@ -60,22 +60,24 @@ def _over_queries(attention: Attention, rows: Float[Tensor, "group head query"])
 @computed_there
 def mean_entropy(attention: Attention) -> Float[Tensor, " head"]:
     """H = −mean_i Σ_j w_ij log w_ij in nats, from 0 to log(number of keys that a query compares)."""
-    weights = attention.weights.float()  # 0 log 0 is 0; torch.special.entr takes four times as long
-    terms = weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()
-    return _over_queries(attention, -terms.sum(-1))
+    return _over_queries(attention, _entropies(attention.weights.float()))
+
+
+def _entropies(weights: Float[Tensor, "group head query key"]) -> Float[Tensor, "group head query"]:
+    """Of rows. 0 log 0 is 0; torch.special.entr takes four times as long."""
+    return -(weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()).sum(-1)
 
 
 @computed_there
-def entropy_by_place(attention: Attention, head: int | None = None) -> Float[Tensor, "row column"] | None:
+def entropy_by_place(attention: Attention, head: int | None = None) -> Map | None:
     """H / log N of every patch's own row, 0 (one token) to 1 (evenly over all N keys that it compares), NaN where no
     patch asks; of one head from 0, or the mean of all. None where the queries have no place."""
     if attention.query.grid is None:
         return None
     weights = attention.weights.float()
     weights = weights if head is None else weights[:, [min(head, weights.shape[1] - 1)]]
-    terms = weights * weights.clamp(min=torch.finfo(torch.float32).tiny).log()
     compared = (attention.key_ids != PADDING).sum(-1).clamp(min=2).log()
-    rows = -terms.sum(-1).mean(1) / compared[:, None]
+    rows = _entropies(weights).mean(1) / compared[:, None]
     return on_grid(rows.flatten().clamp(0, 1), attention.query_ids.flatten(), attention.query)
 
 

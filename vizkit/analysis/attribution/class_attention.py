@@ -11,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import Factor, Query, factors, start, stream, through
-from vizkit.traces import Attention, NotApplicable, Trace, refuse
+from vizkit.traces import Attention, Map, NotApplicable, Trace, refuse
 
 ROUNDING = 1e-12
 """Mass that differs by less than this share of the largest differs by rounding only."""
@@ -26,14 +26,14 @@ def _class_attention(layer: Attention) -> Float[Tensor, "group query key"]:
 
 def class_mass(
     trace: Trace, query: Query, identity: float, share: float, start_layer: int, normalise: bool
-) -> tuple[Float[Tensor, "row column"], Float[Tensor, "row column"]]:
+) -> tuple[Map, Map]:
     """On the places of the input: the row of Π (identity · I + share · Ā), and the same with every Ā left out."""
     if trace.target is None:
         raise NotApplicable("This needs the gradient of a class: choose a target class first.")
     layers = stream(trace)
     end, row, _ = start(layers, query)
 
-    def places(mixing: Callable[[Attention], Tensor]) -> Float[Tensor, "row column"]:
+    def places(mixing: Callable[[Attention], Tensor]) -> Map:
         ready: list[Factor] = factors(layers, mixing, identity, share, start_layer, normalise)
         mass = through(ready[: end + 1], row)
         assert mass.tokens.grid is not None
@@ -47,9 +47,7 @@ def _nothing(layer: Attention) -> Float[Tensor, "group query key"]:
     return torch.zeros(groups, queries, keys, dtype=torch.float64, device=layer.weights.device)
 
 
-def gained(
-    relevance: Float[Tensor, "row column"], without: Float[Tensor, "row column"], method: str
-) -> Float[Tensor, "row column"]:
+def gained(relevance: Map, without: Map, method: str) -> Map:
     """What attention changed; NotApplicable where it changed nothing."""
     gain = relevance - without
     speaks = gain.abs().max() > ROUNDING * without.abs().max()

@@ -10,13 +10,11 @@ how well. A map that is zero, constant or not a number is never returned: NotApp
 from dataclasses import dataclass, replace
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import Query, read_by_head
 from vizkit.analysis.attribution.methods import METHODS, Given, Method
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cells_of, on_cells
-from vizkit.traces import NotApplicable, OneLine, Trace, refuse
+from vizkit.traces import Map, NotApplicable, OneLine, Trace, refuse
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
@@ -32,7 +30,7 @@ class Explanation(OneLine):
     """
 
     method: str
-    heat: Float[Tensor, "row column"]
+    heat: Map
     signed: bool
     image_size: tuple[int, int]
     cells: tuple[int, int]
@@ -54,7 +52,7 @@ class Explanation(OneLine):
         return f"{METHODS[self.method].measures()}: {ends}{sides}"
 
 
-def on_patches(explanation: Explanation) -> Float[Tensor, "row column"]:
+def on_patches(explanation: Explanation) -> Map:
     """The map on the model's patches where it is finer than they are, else as it is."""
     finer = explanation.heat.numel() > explanation.cells[0] * explanation.cells[1]
     return on_cells(explanation.heat, explanation.cells) if finer else explanation.heat
@@ -119,7 +117,7 @@ def _target_of(
     return (trace.target if one.needs == "target" else None), (against.target if against else None)
 
 
-def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Float[Tensor, "row column"], tuple[str, ...]]:
+def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Map, tuple[str, ...]]:
     """The map of a record and the sentences about it; against a rival's trace the difference."""
     if method.needs == "model" or against is None:
         result = method.run(inputs)
@@ -129,7 +127,7 @@ def _run(method: Method, inputs: Given, against: Trace | None) -> tuple[Float[Te
     return _run(method, inputs, None)[0] - _run(method, replace(inputs, trace=against), None)[0], ()
 
 
-def checked(heat: Float[Tensor, "row column"], title: str) -> Float[Tensor, "row column"]:
+def checked(heat: Map, title: str) -> Map:
     """The map, unless there is nothing to see on it."""
     refuse(~torch.isfinite(heat).all(), f"{title} gives values that are not numbers here, so no map is drawn.")
     alike = heat.max() - heat.min() <= FLAT * heat.abs().max()

@@ -4,15 +4,12 @@ Chefer et al. 2021 (arXiv 2103.15679), eq. 5 and 6, the rule for self-attention:
 with Ā = mean_h relu(A ⊙ ∂y_c/∂A). The image is one row, reached last layer first by r ← r + r Ā.
 """
 
-from jaxtyping import Float
-from torch import Tensor
-
 from vizkit.analysis.attribution.class_attention import class_mass, gained
 from vizkit.analysis.attribution.layer_product import Query
-from vizkit.traces import Trace
+from vizkit.traces import Map, Trace
 
 
-def generic_relevance(trace: Trace, query: Query = "cls", start_layer: int = 0) -> Float[Tensor, "row column"]:
+def generic_relevance(trace: Trace, query: Query = "cls", start_layer: int = 0) -> Map:
     """Relevance of every place of the input, ≥ 0, not normalised.
 
     Needs a trace with a target. What the identity alone gives a place is left out: nothing for a class token, the same

@@ -14,13 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.traces import Features, NotApplicable, Trace, refuse
+from vizkit.traces import Features, Map, NotApplicable, Trace, refuse
 
 FLAT = 1e-6
 """A map whose values differ by less than this share of the largest is constant up to rounding."""
 
 
-def grad_cam(trace: Trace) -> Float[Tensor, "row column"]:
+def grad_cam(trace: Trace) -> Map:
     """relu(Σ_k α_k F_k) with α_k the mean over all places of ∂y_c/∂F_k; ≥ 0, in logits.
 
     Needs a trace with a target. Raises NotApplicable when no place speaks for the class.
@@ -29,13 +29,13 @@ def grad_cam(trace: Trace) -> Float[Tensor, "row column"]:
     return _speaking(torch.einsum("rck,k->rc", values, gradient.mean((0, 1))), "Grad-CAM")
 
 
-def hires_cam(trace: Trace) -> Float[Tensor, "row column"]:
+def hires_cam(trace: Trace) -> Map:
     """relu(Σ_k ∂y_c/∂F_k · F_k) at every place; ≥ 0, in logits. Conditions and errors as for `grad_cam`."""
     values, gradient = _on_places(cam_layer(trace))
     return _speaking((values * gradient).sum(-1), "HiResCAM")
 
 
-def signed_grad_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
+def signed_grad_cam(trace: Trace, against: Trace) -> Map:
     """Grad-CAM of the difference of two logits, in logits, without relu: places below zero speak for the other class.
 
     `against`: a trace of the same input whose target is the other class. Exact, because the map before relu is linear
@@ -45,7 +45,7 @@ def signed_grad_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]
     return torch.einsum("rck,k->rc", values, gradient.mean((0, 1)))
 
 
-def signed_hires_cam(trace: Trace, against: Trace) -> Float[Tensor, "row column"]:
+def signed_hires_cam(trace: Trace, against: Trace) -> Map:
     """HiResCAM of the difference of two logits; as `signed_grad_cam`."""
     values, gradient = _of_difference(trace, against)
     return (values * gradient).sum(-1)
@@ -119,7 +119,7 @@ def _on_places(features: Features) -> tuple[Float[Tensor, "row column channel"],
     return values, gradient
 
 
-def _speaking(signed: Float[Tensor, "row column"], method: str) -> Float[Tensor, "row column"]:
+def _speaking(signed: Map, method: str) -> Map:
     """The positive part of a map; NotApplicable where nothing is left or all places are alike."""
     places = signed.clamp(min=0)
     nothing, high, low = f"{method} gives nothing for this class here:", places.max(), places.min()

@@ -7,26 +7,19 @@ their code. github.com/jacobgil/vit-explain takes relu(mean_h A ⊙ ∂y_c/∂A)
 cancels one that speaks for it, and by default sets the smallest 90 % of it to zero.
 """
 
-from jaxtyping import Float
-from torch import Tensor
-
 from vizkit.analysis.attribution.class_attention import class_mass, gained
 from vizkit.analysis.attribution.layer_product import Query
 from vizkit.analysis.attribution.rollout import shares
-from vizkit.traces import Trace
+from vizkit.traces import Map, Trace
 
 
-def gradient_rollout(
-    trace: Trace, query: Query = "cls", start_layer: int = 0, residual: float = 0.5
-) -> Float[Tensor, "row column"]:
+def gradient_rollout(trace: Trace, query: Query = "cls", start_layer: int = 0, residual: float = 0.5) -> Map:
     """The share of every place of the input, ≥ 0, all together 1; special tokens and padding are left out.
 
     Needs a trace with a target. Arguments and errors as for `rollout.rollout`; NotApplicable also where nothing that a
     layer attends to speaks for the class. The row of the mean of all places is nearly even, because Ā is small beside
     the identity: show it from its smallest to its largest value, or take `generic_relevance`, which leaves that out.
     """
-    if not 0 <= residual <= 1:
-        raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
     relevance, without = class_mass(trace, query, residual, 1 - residual, start_layer, normalise=True)
     gained(relevance, without, "Gradient rollout")
     return shares(relevance).float()

@@ -21,6 +21,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
 from vizkit.geometry import size_of
 from vizkit.percent import in_percent
+from vizkit.traces import Map
 
 COMPLETE = 0.02
 """Integrated gradients are given more steps until they miss the difference of the scores by less than this share …"""
@@ -125,7 +126,7 @@ def gradient_shap(
 
 def occlusion(
     subject: Subject, cells: tuple[int, int], window: int = 2, fill: Fill = "mean", progress: Progress | None = None
-) -> Float[Tensor, "row column"]:
+) -> Map:
     """Signed, in logits: by how much the score falls when `window` × `window` cells are covered, moved cell by cell.
 
     Every cell gets the mean over the windows that cover it.
@@ -149,7 +150,7 @@ def occlusion(
 
 def patch_ablation(
     subject: Subject, cells: tuple[int, int], fill: Fill = "mean", progress: Progress | None = None
-) -> Float[Tensor, "row column"]:
+) -> Map:
     """Signed, in logits: by how much the score falls when one cell is replaced by `fill`."""
     from captum.attr import FeatureAblation
 
@@ -166,7 +167,7 @@ def patch_ablation(
 
 def infidelity(
     subject: Subject,
-    heat: Float[Tensor, "row column"],
+    heat: Map,
     cells: tuple[int, int],
     samples: int = 64,
     fill: Fill = "mean",
@@ -200,7 +201,7 @@ def infidelity(
 
 
 def sensitivity(
-    again: Callable[[Tensor], Float[Tensor, "row column"]],
+    again: Callable[[Tensor], Map],
     pixels: Float[Tensor, "1 channel height width"],
     radius: float = 0.02,
     samples: int = 8,

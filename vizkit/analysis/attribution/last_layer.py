@@ -4,16 +4,14 @@ Vaswani et al. 2017 (arXiv 1706.03762), eq. 1; as a map in Caron et al. 2021 (ar
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from vizkit.analysis.attention.attention_map import layers
 from vizkit.analysis.attribution.layer_product import Query, read_by_head
 from vizkit.geometry import id_of
-from vizkit.traces import NotApplicable, Tokens, Trace, row_times
+from vizkit.traces import Map, NotApplicable, Tokens, Trace, row_times
 
 
-def last_layer(trace: Trace, query: Query) -> Float[Tensor, "row column"]:
+def last_layer(trace: Trace, query: Query) -> Map:
     """The mean over heads of the query's weights on each place in the last layer.
 
     "cls" is the class token or the pool of an attention-pooled model, "cls+dist" the mean of two rows. No other query

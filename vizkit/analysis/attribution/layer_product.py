@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
+from vizkit.analysis.attention.attention_map import layers as learned_layers
 from vizkit.geometry import id_of, name_of
 from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace
 
@@ -61,7 +62,7 @@ def stream(trace: Trace) -> list[Attention]:
     Layers of tokens by another name, TNT's words or a second stream, are left out. Raises NotApplicable where tokens
     cannot be followed.
     """
-    learned = [layer for layer in trace.attention if layer.learned]
+    learned = learned_layers(trace)
     if not learned:
         raise NotApplicable(f"{trace.no_attention}; there is nothing to multiply.")
     if len(learned) < trace.check.layers_found:
@@ -150,11 +151,13 @@ def factors(
 ) -> list[Factor]:
     """Â of every layer: the identity for attention layers before `start_layer`, fixed pooling as it is.
 
-    `mixing` gives Ā of a layer. ValueError where there is no such `start_layer`.
+    `mixing` gives Ā of a layer. ValueError where there is no such `start_layer`, or the identity is no share.
     """
     count, index, product_factors = sum(layer.learned for layer in layers), 0, []
     if not 0 <= start_layer < count:
         raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
+    if not 0 <= identity <= 1:
+        raise ValueError(f"The weight of the identity is 0 to 1, not {identity}.")
     for layer in layers:
         if not layer.learned:
             product_factors.append(Factor(layer, None, 0.0, 1.0, False))

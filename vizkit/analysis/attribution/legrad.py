@@ -11,35 +11,40 @@ attention pooling it takes the gradient at the pool's attention. `start_layer` g
 """
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from vizkit.traces import Attention, NotApplicable, Trace, refuse
+from vizkit.analysis.attention.attention_map import layers
+from vizkit.traces import Attention, Map, NotApplicable, Trace, refuse
 
 
-def legrad(trace: Trace, start_layer: int = 0) -> Float[Tensor, "row column"]:
+def legrad(trace: Trace, start_layer: int = 0) -> Map:
     """Mean over layers from `start_layer` on, at every place; ≥ 0, in logits per unit of attention.
 
     Needs a trace with a target, of a model with one stream of tokens whose head can read every layer (ViT, DeiT, EVA,
     BEiT and the like). NotApplicable for others, and where no layer's score rises with any attention.
     """
-    return _nonzero(torch.stack(legrad_by_layer(trace)[_checked(trace, start_layer) :]).mean(0))
+    by_layer = legrad_by_layer(trace)
+    if not 0 <= start_layer < len(by_layer):
+        raise ValueError(f"There is no layer {start_layer}: there are {len(by_layer)}, counted from 0.")
+    places = torch.stack(by_layer[start_layer:]).mean(0)
+    differ = places.max() > places.min()
+    refuse(~differ, "LeGrad gives nothing for this class here: all places are alike.")  # NaN too
+    return places
 
 
-def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
+def legrad_by_layer(trace: Trace) -> list[Map]:
     """The map of each layer, on the same scale, and where tokens become fewer on the grid of the most.
 
     Layers on a second stream of tokens, which no head reads, are left out.
     """
     if trace.target is None:
         raise NotApplicable("LeGrad needs the gradient of a class: choose a target class first.")
-    layers = [layer for layer in trace.attention if layer.learned]
-    if not layers:
+    learned = layers(trace)
+    if not learned:
         raise NotApplicable(f"{trace.no_attention}.")
-    if len(layers) < trace.check.layers_found:
+    if len(learned) < trace.check.layers_found:
         raise NotApplicable("LeGrad needs every attention layer; some were not recorded.")
     maps = []
-    for layer in _read_by_the_head(trace, layers):
+    for layer in _read_by_the_head(trace):
         if layer.score_gradient is None or not layer.key.grid:
             raise NotApplicable("LeGrad reads the class off every layer, which the head of this model does not allow.")
         first, last = len(layer.key.special), len(layer.key) - layer.key.free
@@ -54,21 +59,8 @@ def legrad_by_layer(trace: Trace) -> list[Float[Tensor, "row column"]]:
     ]
 
 
-def _read_by_the_head(trace: Trace, layers: list[Attention]) -> list[Attention]:
+def _read_by_the_head(trace: Trace) -> list[Attention]:
     """Those on the tokens of the last layer, or on tokens that were averaged to become those."""
-    known = {layers[-1].query.name, layers[-1].key.name} | {a.key.name for a in trace.attention if not a.learned}
-    return [layer for layer in layers if layer.key.name in known]
-
-
-def _checked(trace: Trace, start_layer: int) -> int:
-    layers = [layer for layer in trace.attention if layer.learned]
-    count = len(_read_by_the_head(trace, layers)) if layers else 0
-    if count and not 0 <= start_layer < count:
-        raise ValueError(f"There is no layer {start_layer}: there are {count}, counted from 0.")
-    return start_layer
-
-
-def _nonzero(places: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
-    differ = places.max() > places.min()
-    refuse(~differ, "LeGrad gives nothing for this class here: all places are alike.")  # NaN too
-    return places
+    learned = layers(trace)
+    known = {learned[-1].query.name, learned[-1].key.name} | {a.key.name for a in trace.attention if not a.learned}
+    return [layer for layer in learned if layer.key.name in known]

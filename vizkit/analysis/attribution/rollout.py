@@ -26,7 +26,7 @@ from vizkit.analysis.attribution.layer_product import (
     times,
 )
 from vizkit.geometry import cell_of
-from vizkit.traces import PADDING, Attention, NotApplicable, Tokens, Trace, computed_there, refuse
+from vizkit.traces import PADDING, Attention, Map, NotApplicable, Tokens, Trace, computed_there, refuse
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Rollout:
         return self.mass.tokens
 
     @property
-    def grid(self) -> Float[Tensor, "row column"]:
+    def grid(self) -> Map:
         assert self.tokens.grid is not None
         return self.mass.rows[0, len(self.tokens.special) :].unflatten(0, self.tokens.grid)
 
@@ -65,7 +65,7 @@ def rollout(
     discard: float = 0.0,
     start_layer: int = 0,
     residual: float = 0.5,
-) -> Float[Tensor, "row column"]:
+) -> Map:
     """Attention rollout (Abnar & Zuidema 2020): the share of every place of the input, ≥ 0, all together 1.
 
     What special tokens, registers and padding take is left out and the rest divided by its sum; `rollout_masses` tells
@@ -189,8 +189,6 @@ def _prepared(trace: Trace, fusion: Fusion, discard: float, start_layer: int, re
     layers = stream(trace)
     if not 0 <= discard < 1:
         raise ValueError(f"The discarded share is 0 to below 1, not {discard}.")
-    if not 0 <= residual <= 1:
-        raise ValueError(f"The weight of the identity is 0 to 1, not {residual}.")
     return factors(layers, lambda layer: _fused(layer, fusion, discard), residual, 1 - residual, start_layer)
 
 
@@ -225,7 +223,7 @@ def _rolled(ready: list[Factor], end: int, row: Float[Tensor, "1 token"], query:
     return Rollout(through(ready[: end + 1], row.float()), query)
 
 
-def shares(grid: Float[Tensor, "row column"]) -> Float[Tensor, "row column"]:
+def shares(grid: Map) -> Map:
     """Divided by its sum; NotApplicable where there is nothing to divide."""
     total = grid.sum()
     refuse(~(total > 0), "Rollout gives nothing here: no place of the image reaches this token.")

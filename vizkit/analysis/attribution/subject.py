@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from vizkit.heads import ITSELF, SOFTMAX, Head, scorer
-from vizkit.traces import NotApplicable, Trace
+from vizkit.traces import Map, NotApplicable, Trace
 
 Progress = Callable[[int, int], None]
 """Called often with (passes done, passes in all); raises `Stopped` to end the work."""
@@ -113,7 +113,7 @@ def cell_of_pixel(size_hw: tuple[int, int], cells: tuple[int, int]) -> Int[Tenso
     return row[:, None] * cells[1] + column
 
 
-def on_cells(heat: Float[Tensor, "row column"], cells: tuple[int, int]) -> Float[Tensor, "row2 column2"]:
+def on_cells(heat: Map, cells: tuple[int, int]) -> Float[Tensor, "row2 column2"]:
     """A map on another grid: the mean of what falls into a cell, and bilinear where the map is coarser."""
     if tuple(heat.shape) == cells:
         return heat

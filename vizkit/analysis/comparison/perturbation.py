@@ -27,7 +27,7 @@ class Perturbation:
     """One kind of change. `strengths`: ascending from 0, in `unit`. `wording`: how a strength is written, behind
     "at" too, `left` being 100 minus it and `share` 100 times it. `about`: what is done, in a few words.
 
-    `apply(rgb, strength, seed)`: an image of the same size. `chance`: whether the seed matters.
+    `apply(rgb, strength)`: an image of the same size. `chance`: whether it takes a `seed` too.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Perturbation:
     wording: str
     strengths: tuple[float, ...]
     about: str
-    apply: Callable[[RGB, float, int], RGB]
+    apply: Callable[..., RGB]
     chance: bool = False
 
     def in_words(self, level: int) -> str:
@@ -53,7 +53,9 @@ def perturbed(rgb: RGB, kind: str, strength: float, seed: int = 0) -> RGB:
     """The image after one change. KeyError for an unknown kind, ValueError for a strength below 0."""
     if strength < 0:
         raise ValueError(f"A strength is 0 or more, not {strength}.")
-    return PERTURBATIONS[kind].apply(rgb, strength, seed) if strength else rgb
+    one = PERTURBATIONS[kind]
+    by_chance = {"seed": seed} if one.chance else {}
+    return one.apply(rgb, strength, **by_chance) if strength else rgb
 
 
 def mean_colour(rgb: RGB) -> tuple[int, int, int]:
@@ -62,9 +64,8 @@ def mean_colour(rgb: RGB) -> tuple[int, int, int]:
 
 
 # ---- moves -----------------------------------------------------------------------------------------------------------
-def shift(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def shift(rgb: RGB, strength: float) -> RGB:
     """To the right by `strength` of the width, whole pixels; what was at the right edge is lost."""
-    del seed
     moved_px = min(rgb.shape[1], round(strength * rgb.shape[1]))
     out = np.empty_like(rgb)
     out[:, :moved_px] = mean_colour(rgb)
@@ -72,15 +73,13 @@ def shift(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     return out
 
 
-def rotate(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def rotate(rgb: RGB, strength: float) -> RGB:
     """Counter-clockwise by `strength` degrees about the centre, bicubic; corners are cut off."""
-    del seed
     return np.asarray(Image.fromarray(rgb).rotate(strength, BICUBIC, fillcolor=mean_colour(rgb)))
 
 
-def shrink(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def shrink(rgb: RGB, strength: float) -> RGB:
     """Smaller by `strength` of its sides, about the centre."""
-    del seed
     height, width = rgb.shape[:2]
     small_w, small_h = (max(1, round((1 - strength) * side)) for side in (width, height))
     out = Image.new("RGB", (width, height), mean_colour(rgb))
@@ -90,9 +89,8 @@ def shrink(rgb: RGB, strength: float, seed: int = 0) -> RGB:
 
 
 # ---- quality ---------------------------------------------------------------------------------------------------------
-def blur(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def blur(rgb: RGB, strength: float) -> RGB:
     """Gaussian, σ = `strength` pixels where the shorter side has 224; Pillow's three box filters, edges repeated."""
-    del seed
     sigma_px = strength * min(rgb.shape[:2]) / SIDE
     return np.asarray(Image.fromarray(rgb).filter(ImageFilter.GaussianBlur(sigma_px)))
 
@@ -110,9 +108,8 @@ def noise(rgb: RGB, strength: float, seed: int = 0) -> RGB:
     return np.rint(rgb + spread).clip(0, 255).astype(np.uint8)
 
 
-def jpeg(rgb: RGB, strength: float, seed: int = 0) -> RGB:
+def jpeg(rgb: RGB, strength: float) -> RGB:
     """Saved with quality 100 − `strength` and opened again."""
-    del seed
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, "JPEG", quality=max(1, round(100 - strength)))
     return np.asarray(Image.open(buffer).convert("RGB"))

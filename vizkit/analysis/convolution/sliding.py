@@ -9,10 +9,12 @@ from typing import Literal
 
 import numpy as np
 import torch.nn.functional as F
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from PIL import Image
 from PIL.Image import Resampling
 from torch import Tensor
+
+from vizkit.image import RGB, Pixels
 
 Kind = Literal["convolution", "max", "mean"]
 
@@ -72,7 +74,7 @@ def output(
     return out[0, 0] + bias
 
 
-def reduced(rgb: UInt8[np.ndarray, "height width 3"], side_px: int) -> UInt8[np.ndarray, "side side2 3"]:
+def reduced(rgb: RGB, side_px: int) -> Pixels:
     """The square in the middle of an image in so few pixels that they can be seen, each the mean of what it covers."""
     height, width = rgb.shape[:2]
     short = min(height, width)

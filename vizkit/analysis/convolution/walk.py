@@ -6,11 +6,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from PIL import Image
 from torch import Tensor
 
 from vizkit.analysis.convolution.sliding import Kind, Steps, output, reduced
+from vizkit.image import RGB
 
 Channel = Literal["grey", "red", "green", "blue"]
 CHANNELS: dict[Channel, int | None] = {"grey": None, "red": 0, "green": 1, "blue": 2}
@@ -48,11 +49,11 @@ class Walked(NamedTuple):
     """`image`: what is multiplied; `shades`: the same as it is drawn; `output`: PyTorch's, in double precision."""
 
     image: Float[Tensor, "channel height width"]
-    shades: UInt8[np.ndarray, "height width 3"]
+    shades: RGB
     output: Float[Tensor, "out_height out_width"]
 
 
-def walked(rgb: UInt8[np.ndarray, "height width 3"], walk: Walk) -> Walked:
+def walked(rgb: RGB, walk: Walk) -> Walked:
     """ValueError where the numbers of a walk do not belong together, or are absurd."""
     steps = walk.steps
     sizes = (steps.f, steps.stride, steps.dilation, steps.padding + 1)
@@ -75,5 +76,5 @@ def walked(rgb: UInt8[np.ndarray, "height width 3"], walk: Walk) -> Walked:
     return Walked(image, shades, output(image, kernel, steps, walk.kind, walk.bias))
 
 
-def _stacked(plane: np.ndarray) -> UInt8[np.ndarray, "height width 3"]:
+def _stacked(plane: np.ndarray) -> RGB:
     return np.ascontiguousarray(np.stack([plane] * 3, -1))

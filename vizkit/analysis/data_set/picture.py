@@ -39,7 +39,7 @@ def scores(pictures: Pictures) -> Float32[np.ndarray, "picture 3"]:
     dark, light = brightness.quantile(0.99, 1), 1 - brightness.quantile(0.05, 1)
     grey = (small * _along(GREY, small)).sum(1, keepdim=True).round()
     framed = grey.clone()  # PIL leaves the border as it is
-    framed[:, :, 1:-1, 1:-1] = F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255)
+    framed[:, :, 1:-1, 1:-1] = _edges(grey)
     sharp = 1 - torch.exp(-0.01 * framed.flatten(1).std(1, correction=0))
     counts = torch.stack([torch.histc(one, 256, 0, 255) for one in grey])
     contrast = 1 - torch.exp(-0.01 * counts.std(1, correction=0))
@@ -51,7 +51,12 @@ def edges(pictures: Pictures) -> Float32[np.ndarray, " picture"]:
     """The deviation of each image's edges in grey levels, without its border, which a blurred one has too."""
     shown = pictures.float()
     grey = (shown * _along(GREY, shown)).sum(1, keepdim=True)
-    return F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255).flatten(1).std(1, correction=0).cpu().numpy()
+    return _edges(grey).flatten(1).std(1, correction=0).cpu().numpy()
+
+
+def _edges(grey: Float[Tensor, "picture 1 height width"]) -> Tensor:
+    """Without the border."""
+    return F.conv2d(grey, EDGES.to(grey)[None, None]).clamp(0, 255)
 
 
 def hashes(pictures: Pictures) -> UInt64[np.ndarray, " picture"]:

@@ -8,6 +8,8 @@ import torch.nn.functional as F
 from jaxtyping import Float, UInt8
 from torch import Tensor
 
+from vizkit.traces import Map
+
 Instances = UInt8[np.ndarray, "height width"]
 
 
@@ -21,7 +23,7 @@ class Own:
     ground: float
 
 
-def own_and_others(weights: Float[Tensor, "row column"], instances: Instances, thing: int) -> Own:
+def own_and_others(weights: Map, instances: Instances, thing: int) -> Own:
     """Attention per pixel of one thing, beside all others and the ground; 1: as much as if all pixels got the same. The
     weight of a cell is spread evenly over its pixels. `thing`: from 1, as in `instances`."""
     cover = _cover(instances, (weights.shape[0], weights.shape[1]))
@@ -47,6 +49,6 @@ def _cover(instances: Instances, grid: tuple[int, int]) -> Float[Tensor, "thing 
     return F.adaptive_avg_pool2d(masks.float()[None], grid)[0]
 
 
-def _density(weights: Float[Tensor, "row column"], cover: Float[Tensor, "thing row column"]) -> Float[Tensor, " thing"]:
+def _density(weights: Map, cover: Float[Tensor, "thing row column"]) -> Float[Tensor, " thing"]:
     shares, area = weights / weights.sum().clamp(min=1e-12), cover.mean((1, 2))
     return (cover * shares).sum((1, 2)) / area.clamp(min=1e-12)

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from vizkit.analysis.attention.positions import components, stretched
+from vizkit.traces import Map
 
 PERCENTILES = (0.01, 0.99)
 """Of each component the scores that have no and full colour; beyond them it stays so."""
@@ -34,7 +35,7 @@ class Principal:
 
 def principal(
     images: Sequence[Float[Tensor, "row column channel"]],
-    foreground: Sequence[Float[Tensor, "row column"]],
+    foreground: Sequence[Map],
     outliers: Sequence[Bool[Tensor, "row column"]],
 ) -> Principal:
     """`foreground`: any weights ≥ 0 of the same places: the sign of each component is that of its covariance with them,

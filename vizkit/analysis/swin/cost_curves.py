@@ -7,10 +7,10 @@ import numpy as np
 from vizkit.analysis.attention.patches import Cost, cost
 
 
-def beside(size_px: int, stride_px: int, dim: int, heads: int, window: int) -> tuple[Cost, Cost]:
+def beside(size_px: int, stride_px: int, dim: int, window: int) -> tuple[Cost, Cost]:
     """One layer on a square image: what global attention costs, and windows, at most as large as the grid."""
     size, side = (size_px, size_px), size_px // stride_px
-    return cost(size, stride_px, dim, heads), cost(size, stride_px, dim, heads, window=min(window, side))
+    return cost(size, stride_px, dim), cost(size, stride_px, dim, min(window, side))
 
 
 def exponent(tokens: Sequence[float | int], values: Sequence[float | int]) -> float:
@@ -18,5 +18,4 @@ def exponent(tokens: Sequence[float | int], values: Sequence[float | int]) -> fl
     quadratic. ValueError for fewer than two different numbers of tokens, or values that are not positive."""
     if len(set(tokens)) < 2 or min(*tokens, *values) <= 0:
         raise ValueError("A power law needs two different numbers of tokens and positive values.")
-    x, y = np.log(np.asarray(tokens, float)), np.log(np.asarray(values, float))
-    return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
+    return float(np.polyfit(np.log(tokens), np.log(values), 1)[0])

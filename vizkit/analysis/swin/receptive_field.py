@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from vizkit.analysis.attribution.layer_product import stream
 from vizkit.geometry import id_at
-from vizkit.traces import PADDING, Attention, NotApplicable, Trace
+from vizkit.traces import PADDING, Attention, Map, NotApplicable, Trace
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _back(
     return out[:-1]
 
 
-def holding(places: Float[Tensor, "row column"], share: float) -> float:
+def holding(places: Map, share: float) -> float:
     """How much of the image is needed to hold `share` (0 to 1) of a map's sum, the largest places first; 0 to 1."""
     largest = places.flatten().sort(descending=True).values.cumsum(0)
     count = int((largest < share * largest[-1]).sum()) + 1

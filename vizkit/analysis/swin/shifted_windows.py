@@ -12,17 +12,17 @@ from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from vizkit.geometry import cut, regions, window_ids
-from vizkit.traces import PADDING, Attention
+from vizkit.traces import PADDING, Attention, Map
 
 Size = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A grid rolled, padded and ready to be cut. All four describe places of that rolled grid.
+    """A grid rolled, padded and ready to be cut. The last three describe places of that rolled grid.
 
     `ids`: which token lies there, PADDING (−1) for none. `regions`: 0 to 8; only equal ones may meet. `windows`: which
-    window, row by row. `round_the_edge`: whether the token came in from the other side.
+    window, row by row.
     """
 
     grid: Size
@@ -32,7 +32,6 @@ class Layout:
     ids: Int[Tensor, "row column"]
     regions: Int[Tensor, "row column"]
     windows: Int[Tensor, "row column"]
-    round_the_edge: Bool[Tensor, "row column"]
 
     @property
     def count(self) -> int:
@@ -46,20 +45,17 @@ def layout(grid: Size, window: Size, shift: Size = (0, 0), *, pad_first: bool = 
     """
     if min(grid) < 1 or not all(0 <= s < w for s, w in zip(shift, window, strict=True)):
         raise ValueError(f"Windows of {window} shifted by {shift} do not cut a grid of {grid}.")
-    size = (grid[0] + -grid[0] % window[0], grid[1] + -grid[1] % window[1])
-    ids = whole(window_ids(grid, window, shift, pad_first=pad_first), size, window)
+    ids = whole(window_ids(grid, window, shift, pad_first=pad_first), grid, window)
+    size = (ids.shape[0], ids.shape[1])
     down, right = (torch.arange(side) for side in size)
     windows = down[:, None] // window[0] * (size[1] // window[1]) + right[None] // window[1]
-    row, column = ids // grid[1], ids % grid[1]
-    # A token that came round lies below or right of where it was.
-    came_round = (ids != PADDING) & ((row < down[:, None]) | (column < right[None]))
-    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows, came_round)
+    return Layout(grid, window, shift, pad_first, ids, regions(size, window, shift), windows)
 
 
-def whole(parts: Shaped[Tensor, "window token"], size: Size, window: Size) -> Shaped[Tensor, "row column"]:
-    """What `cut` cut, put together again."""
-    across = parts.view(size[0] // window[0], size[1] // window[1], *window)
-    return across.permute(0, 2, 1, 3).reshape(size)
+def whole(parts: Shaped[Tensor, "window token"], grid: Size, window: Size) -> Shaped[Tensor, "row column"]:
+    """What `cut` cut, put together again: as many rows and columns as windows need to cover the grid."""
+    down, across = (-(-side // extent) for side, extent in zip(grid, window, strict=True))
+    return parts.view(down, across, *window).permute(0, 2, 1, 3).reshape(down * window[0], across * window[1])
 
 
 def allowed(layout: Layout, window: int) -> Bool[Tensor, "query key"]:
@@ -111,7 +107,7 @@ def pieces(layout: Layout) -> Int[Tensor, "row column"]:
     return out.view(layout.grid)
 
 
-def across_lines(attention: Attention, windows: Layout) -> Float[Tensor, "row column"] | None:
+def across_lines(attention: Attention, windows: Layout) -> Map | None:
     """The share of its weight, mean over heads, that every token gives to those that the block before, whose windows
     lie regularly, kept apart from it: exactly 0 where its region lies within one of them. None where only some rows
     were kept."""

@@ -1,9 +1,8 @@
 """How much of a map that sums to 1 lies elsewhere in another one: total variation distance."""
 
-from jaxtyping import Float
-from torch import Tensor
+from vizkit.traces import Map
 
 
-def total_variation(before: Float[Tensor, "row column"], after: Float[Tensor, "row column"]) -> float:
+def total_variation(before: Map, after: Map) -> float:
     """½ Σ |before − after|, both divided by their sums: 0 for equal maps, 1 where they share no place."""
     return float(0.5 * (before / before.sum() - after / after.sum()).abs().sum())

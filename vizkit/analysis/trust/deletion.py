@@ -16,6 +16,7 @@ from torch import Tensor
 
 from vizkit.analysis.attribution.subject import Fill, Progress, Subject, cell_of_pixel, filled, on_cells
 from vizkit.geometry import size_of
+from vizkit.traces import Map
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def area(curve: Float[Tensor, " step"]) -> float:
     return float((curve.sum() - (curve[0] + curve[-1]) / 2) / (len(curve) - 1))
 
 
-def order_of(heat: Float[Tensor, "row column"], cells: tuple[int, int], seed: int = 0) -> Int[Tensor, " cell"]:
+def order_of(heat: Map, cells: tuple[int, int], seed: int = 0) -> Int[Tensor, " cell"]:
     """The cells from the highest value to the lowest; equal ones in a random order, not from the top left."""
     shuffled = torch.randperm(cells[0] * cells[1], generator=torch.Generator().manual_seed(seed))
     values = on_cells(heat.float(), cells).flatten()
@@ -51,7 +52,7 @@ def order_of(heat: Float[Tensor, "row column"], cells: tuple[int, int], seed: in
 
 def curves(
     subject: Subject,
-    heats: Sequence[Float[Tensor, "row column"]],
+    heats: Sequence[Map],
     cells: tuple[int, int],
     steps: int = 28,
     fill: Fill = "blur",
@@ -108,7 +109,7 @@ class Erased:
 
 def erased(
     subject: Subject,
-    heat: Float[Tensor, "row column"],
+    heat: Map,
     cells: tuple[int, int],
     share: float = 0.1,
     orders: int = 4,

@@ -19,6 +19,7 @@ from torch import Tensor
 from vizkit.analysis.attribution.subject import Progress, Subject, cell_of_pixel
 from vizkit.analysis.trust.deletion import order_of
 from vizkit.geometry import size_of
+from vizkit.traces import Map
 
 SHARES = (0.2, 0.4, 0.6, 0.8)
 NOISE = 0.01  # standard deviation, of the range of the input's values; Rong et al. § 4.3
@@ -41,7 +42,7 @@ class Road:
 
 def road(
     subject: Subject,
-    heat: Float[Tensor, "row column"],
+    heat: Map,
     cells: tuple[int, int],
     shares: Sequence[float] = SHARES,
     seed: int = 0,

@@ -23,7 +23,7 @@ from vizkit.analysis.trust.deletion import Curves, curves, random_curves
 from vizkit.analysis.trust.randomisation import survives
 from vizkit.analysis.trust.road import Road, road
 from vizkit.analysis.trust.truth_score import Placed, Truth, placed
-from vizkit.traces import NotApplicable, Trace
+from vizkit.traces import Map, NotApplicable, Trace
 
 ALIKE = 0.95
 """The likeness of an embedding from which on it counts as the same."""
@@ -124,7 +124,7 @@ def score(
     measures: Sequence[Measure] = ("truth", "deletion"),
     chance: Curves | None = None,
     randomised: Explanation | None = None,
-    again: Callable[[Tensor], Float[Tensor, "row column"]] | None = None,
+    again: Callable[[Tensor], Map] | None = None,
     steps: int = 28,
     fill: Fill = "blur",
     progress: Progress | None = None,
@@ -227,13 +227,13 @@ def score_case(
     return scores
 
 
-def again_of(method: str, case: Case) -> Callable[[Tensor], Float[Tensor, "row column"]] | None:
+def again_of(method: str, case: Case) -> Callable[[Tensor], Map] | None:
     """The method's map of a changed input."""
     if case.trace_again is None:
         return None
     trace_again = case.trace_again
 
-    def again(pixels: Tensor) -> Float[Tensor, "row column"]:
+    def again(pixels: Tensor) -> Map:
         trace = trace_again(pixels) if METHODS[method].needs != "model" else case.trace  # its grids are the same
         return on_patches(explain(method, trace, subject=replace(case.subject, pixels=pixels)))
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 import torch.nn.functional as F
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
 from vizkit.analysis.attribution.subject import on_cells
 from vizkit.image import Preprocessing, seen
-from vizkit.traces import NotApplicable
+from vizkit.traces import Map, NotApplicable
 
 TOLERANCE = 0.03
 """Of the longer side of the input; 15 pixels in the 500-pixel images of Zhang et al."""
@@ -58,7 +58,7 @@ def seen_mask(mask: Bool[np.ndarray, "height width"], preprocessing: Preprocessi
     return torch.from_numpy(next(both) - next(both) >= 128)
 
 
-def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = TOLERANCE) -> Placed:
+def placed(heat: Map, truth: Truth, tolerance: float = TOLERANCE) -> Placed:
     """All scores of one map; NotApplicable where it has no positive value or the mask is empty or everything."""
     on_thing = mass(heat, truth.thing)
     on_deciding = (None, None, None) if truth.deciding is None else mass(heat, truth.deciding)
@@ -67,9 +67,7 @@ def placed(heat: Float[Tensor, "row column"], truth: Truth, tolerance: float = T
     return Placed(hit, strict, float(allowed.double().mean()), *on_thing, *on_deciding)
 
 
-def pointing(
-    heat: Float[Tensor, "row column"], mask: Bool[Tensor, "height width"], tolerance: float = TOLERANCE
-) -> bool:
+def pointing(heat: Map, mask: Bool[Tensor, "height width"], tolerance: float = TOLERANCE) -> bool:
     """Whether the hottest pixel of the map, enlarged bilinearly, lies on the mask or `_near` it. Of equal pixels the
     first counts.
     """
@@ -84,7 +82,7 @@ def _near(mask: Bool[Tensor, "height width"], tolerance: float) -> Bool[Tensor, 
     return F.max_pool2d(mask[None].float(), 2 * reach + 1, stride=1, padding=reach)[0] > 0
 
 
-def mass(heat: Float[Tensor, "row column"], mask: Bool[Tensor, "height width"]) -> tuple[float, float, float]:
+def mass(heat: Map, mask: Bool[Tensor, "height width"]) -> tuple[float, float, float]:
     """(share of the positive mass on the mask, mass per pixel on it over beside it, share of the pixels in it).
 
     A cell's mass is spread evenly over its pixels, so a cell on the edge counts in proportion.

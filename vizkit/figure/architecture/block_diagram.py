@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float, UInt8
 
 from vizkit.figure.numbers import numbers
 from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words
+from vizkit.figure.scales import Places
+from vizkit.image import RGB
 
 GAP, PLUS, LEAST = 26.0, 22.0, 54.0  # between boxes, of a sum's circle, of a box whose name is read
 ABOVE, BELOW, BETWEEN = 30.0, 30.0, 16.0  # for the residual path and the name, for the shape, between two lines
@@ -26,7 +27,7 @@ class Node:
 
     name: str
     title: str
-    values: Float[np.ndarray, "row column"] | None = None
+    values: Places | None = None
     group: str = ""
     square: bool = False
     breaks: bool = False
@@ -36,7 +37,7 @@ class Node:
         return "" if self.values is None else " × ".join(f"{side:,}" for side in self.values.shape)
 
     @property
-    def picture(self) -> UInt8[np.ndarray, "height width 3"]:
+    def picture(self) -> RGB:
         assert self.values is not None
         return numbers(self.values, most_px=MOST_PX)
 

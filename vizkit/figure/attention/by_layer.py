@@ -1,16 +1,12 @@
 """Numbers by layer: what was measured as lines, what a paper reports as open marks."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import MOST_MARKED, laid_out, line
+from vizkit.figure.charts import MOST_MARKED, Figure, laid_out, line
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 def by_layer(
@@ -20,7 +16,7 @@ def by_layer(
     published: Sequence[tuple[int, float, str]] = (),
     first: int = 1,
     reach: tuple[float, float] = (0.0, 1.0),
-) -> "go.Figure":
+) -> Figure:
     """One line with points for each name; its x begins at `first`. `published`: (layer, value, what)."""
     drawn = [
         line(

@@ -1,17 +1,13 @@
 """A number for every head of a model, layers down, heads across; cells can be clicked."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import framed, heat_map, lying
+from vizkit.figure.charts import UNSEEN, Figure, framed, heat_map, lying
 from vizkit.figure.palette import DARK, LIGHT, OTHERS
 from vizkit.figure.scales import robust
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 CELL_PX = 34
 PALE = 0.15  # of its colour
@@ -26,7 +22,7 @@ def head_grid(
     chosen: tuple[int, int] | None = None,
     chance: Collection[tuple[int, int]] = (),
     quantity: str = "",
-) -> "go.Figure":
+) -> Figure:
     """`share`: written in percent; `chosen`: (layer, head) from 0, framed; `chance`: those whose number may be chance,
     pale and in brackets; the colours are for the others. NaN where a layer has fewer heads. A point on every cell,
     which carries "layer.head" from 1, takes the clicks."""
@@ -58,15 +54,12 @@ def head_grid(
             mode="markers+text" if numbered else "markers",
             text=texts if numbered else None,
             textfont={"color": inks},
-            marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
             customdata=[f"{row + 1}.{column + 1}" for row, column in at],
             hovertemplate=[
                 f"layer {r + 1}, head {c + 1}: {values[r, c]:{form}}{may_be * ((r, c) in chance)}<extra></extra>"
                 for r, c in at
             ],
-            showlegend=False,
+            **UNSEEN,
         )
     )
     if chosen is not None:

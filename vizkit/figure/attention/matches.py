@@ -2,22 +2,26 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.figure.palette import colours
+from vizkit.image import Pixels, zoomed
 from vizkit.traces import Attention, NotApplicable, dense
 
 SIDE_PX, GAP_PX = 480, 32
 LEAST = 0.1
 """Of a weight that is drawn: as many as nine places may have one as large."""
 
-RGB = UInt8[np.ndarray, "_row _column 3"]
-
 
 def matches(
-    attention: Attention, first: RGB, second: RGB, *, strength: Float[Tensor, " query"] | None = None, apart: int = 4
-) -> RGB:
+    attention: Attention,
+    first: Pixels,
+    second: Pixels,
+    *,
+    strength: Float[Tensor, " query"] | None = None,
+    apart: int = 4,
+) -> Pixels:
     """A line for each weight of LEAST and more (mean over heads), the more opaque the larger it is.
 
     `first`, `second`: the pictures that queries and keys lie on, made about SIDE_PX large, every pixel a square.
@@ -28,7 +32,7 @@ def matches(
     if query.grid is None or key.grid is None or query.image == key.image:
         raise NotApplicable("Lines between two images need queries on one and keys on the other.")
     times = [max(1, round(SIDE_PX / max(picture.shape[:2]))) for picture in (first, second)]
-    left, right = (picture.repeat(n, 0).repeat(n, 1) for picture, n in zip((first, second), times, strict=True))
+    left, right = (zoomed(picture, n) for picture, n in zip((first, second), times, strict=True))
     start = left.shape[1] + GAP_PX
     whole = np.full((max(len(left), len(right)), start + right.shape[1], 3), 255, np.uint8)
     whole[: len(left), : left.shape[1]] = left

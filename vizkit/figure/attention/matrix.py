@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 import cv2
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.palette import colours
 from vizkit.figure.scales import OWN, SHARES, Scale
 from vizkit.geometry import pixel_box
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels, zoomed
 from vizkit.traces import Tokens
 
 THUMB = 26
@@ -18,7 +18,7 @@ PLAIN = {ord("¼"): "1/4", ord("½"): "1/2", ord("×"): "x", ord("−"): "-", or
 """What the letters of OpenCV lack."""
 WHITE, INK = (255, 255, 255), (30, 30, 46)
 MOST_ON_AXES = 400  # tokens
-Patch = UInt8[np.ndarray, "_ _ 3"] | str
+Patch = Pixels | str
 
 
 def matrix(
@@ -36,7 +36,7 @@ def matrix(
     cell = max(4, (side_px - THUMB) // max(keys, queries))
     thumb = max(cell, THUMB) if cell >= 10 else cell * 3
     out = np.full((thumb + queries * cell, thumb + keys * cell, 3), 255, np.uint8)
-    out[thumb:, thumb:] = colours(scale.palette)[scale.levels(weights)].repeat(cell, 0).repeat(cell, 1)
+    out[thumb:, thumb:] = zoomed(colours(scale.palette)[scale.levels(weights)], cell)
     for index, patch in enumerate(query_patches):
         place(out, patch, (thumb + index * cell, 0), (cell, thumb))
     for index, patch in enumerate(key_patches):
@@ -48,7 +48,7 @@ def matrix(
     return out
 
 
-def with_names(cells: UInt8[np.ndarray, "_ _ 3"], scale: Scale) -> RGB:
+def with_names(cells: Pixels, scale: Scale) -> RGB:
     """A matrix with its axes named, and below it what the colours say."""
     height, width = cells.shape[:2]
     out = np.full((height + MARGIN + BAR + 2 * MARGIN, width + MARGIN, 3), 255, np.uint8)
@@ -80,7 +80,7 @@ def patches_on_axes(
     queries: Tokens,
     keys: Tokens,
     seen: RGB,
-) -> UInt8[np.ndarray, "_ _ 3"]:
+) -> Pixels:
     """A matrix with the patches of the picture on its axes, cut out of what the model saw; where there are too many to
     be seen, without them."""
     if max(weights.shape) > MOST_ON_AXES:
@@ -112,7 +112,7 @@ def blocks(weights: Float[np.ndarray, "query key"], *, most_px: int = 1400, scal
     padded[: weights.shape[0], : weights.shape[1]] = weights
     largest = padded.reshape(rows, block, columns, block).max((1, 3))
     cell = max(1, most_px // max(rows, columns))
-    return colours(scale.palette)[scale.levels(largest)].repeat(cell, 0).repeat(cell, 1)
+    return zoomed(colours(scale.palette)[scale.levels(largest)], cell)
 
 
 def place(out: np.ndarray, patch: np.ndarray | str, corner_yx: tuple[int, int], size_hw: tuple[int, int]) -> None:

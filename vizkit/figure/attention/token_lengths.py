@@ -1,19 +1,15 @@
 """How long the vectors of tokens are after every layer: the band of the patches, and lines."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import LOGARITHMIC, MOST_MARKED, curves
+from vizkit.figure.charts import LOGARITHMIC, MOST_MARKED, Figure, curves
 from vizkit.figure.palette import OTHERS, faint
 
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
-
-def token_lengths(lines: Mapping[str, Float[np.ndarray, " layer"]], chosen: int) -> "go.Figure":
+def token_lengths(lines: Mapping[str, Float[np.ndarray, " layer"]], chosen: int) -> Figure:
     """A line for each name, on a logarithmic axis, for norms grow from layer to layer; instead of the first two the
     area between them, with the second's name. `chosen`: the layer from 0 where a rule stands."""
     depth = np.arange(1, len(next(iter(lines.values()))) + 1)

@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.figure.scales import SHARES, Scale
+from vizkit.figure.scales import SHARES, Places, Scale
+from vizkit.image import Box
 
 Grid = tuple[int, int]
 STEPS = 65535
@@ -59,7 +60,7 @@ class Rows:
         ids = np.arange(keys) if self.key_ids is None else self.key_ids.reshape(-1, keys)[place // queries]
         return self.values.reshape(-1, keys)[place], ids
 
-    def row_of(self, query_id: int) -> tuple[Float[np.ndarray, "row column"], dict[str, float]]:
+    def row_of(self, query_id: int) -> tuple[Places, dict[str, float]]:
         """(what every place gets of this query's row, and each special token by name)."""
         values, ids = self._of(query_id)
         first, (rows, columns) = len(self.key_special), self.key_grid or (0, 0)
@@ -74,7 +75,7 @@ class Rows:
         own = query_id - len(self.query_special) if self.query_grid == self.key_grid else -1
         return self.scale.of(self.row_of(query_id)[0], int((ids >= first).sum()), own if own >= 0 else None)
 
-    def cell_box(self, query_id: int) -> tuple[float, float, float, float] | None:
+    def cell_box(self, query_id: int) -> Box | None:
         """Where the query lies, in fractions (x0, y0, x1, y1) of what the model saw; None for one without a place."""
         at = query_id - len(self.query_special)
         if at < 0 or self.query_grid is None:
@@ -92,9 +93,9 @@ class Rows:
             "offset": low,
             "queries": queries,
             "keys": keys,
-            "query_ids": text64(integers(np.arange(queries) if self.query_ids is None else self.query_ids)),
-            "key_ids": text64(integers(np.arange(keys) if self.key_ids is None else self.key_ids)),
-            **{name: text64(integers(region)) for name, region in regions.items() if region is not None},
+            "query_ids": text64(np.arange(queries) if self.query_ids is None else self.query_ids, "<i4"),
+            "key_ids": text64(np.arange(keys) if self.key_ids is None else self.key_ids, "<i4"),
+            **{name: text64(region, "<i4") for name, region in regions.items() if region is not None},
             "query_grid": self.query_grid,
             "key_grid": self.key_grid,
             "second_grid": self.second_grid,
@@ -106,7 +107,7 @@ class Rows:
         }
 
 
-def cell_box(cell: tuple[int, int], grid: Grid) -> tuple[float, float, float, float]:
+def cell_box(cell: tuple[int, int], grid: Grid) -> Box:
     """Where a cell (row, column) lies, in fractions (x0, y0, x1, y1) of the grid."""
     (row, column), (rows, columns) = cell, grid
     return column / columns, row / rows, (column + 1) / columns, (row + 1) / rows
@@ -121,9 +122,6 @@ def step_of(low: float, high: float) -> float:
     return ((high - low) or 1.0) / STEPS
 
 
-def integers(array: np.ndarray) -> np.ndarray:
-    return array.astype("<i4")
-
-
-def text64(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+def text64(array: Any, kind: str | None = None) -> str:
+    """The numbers of an array or a tensor, as they are or of another `kind`, such as "<f4"."""
+    return base64.b64encode(np.ascontiguousarray(array, kind).tobytes()).decode()

@@ -5,12 +5,11 @@ from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.class_bars import Answer
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.figure.scales import SHARES, Scale
+from vizkit.figure.scales import SHARES, Places, Scale
 from vizkit.geometry import Box, in_shares
 
 
@@ -21,7 +20,7 @@ class Tile:
     of what the model saw, marked on paper."""
 
     name: str
-    places: Float[np.ndarray, "row column"] | None
+    places: Places | None
     note: str = ""
     more: str = ""
     scale: Scale = SHARES
@@ -29,7 +28,7 @@ class Tile:
     asks: Box | None = None
 
     @property
-    def values(self) -> Float[np.ndarray, "row column"]:
+    def values(self) -> Places:
         return np.zeros((0, 0)) if self.places is None else self.places
 
 

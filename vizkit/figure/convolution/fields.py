@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float, UInt8
 
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import SCALE, colours
-from vizkit.figure.scales import SHARES
+from vizkit.figure.scales import SHARES, Places
 from vizkit.geometry import Box, out_of_box
-from vizkit.image import RGB
+from vizkit.image import RGB, Pixels, zoomed
 
 Frame = tuple[int, int, int, int]  # x0, y0, x1, y1 in pixels of the picture that is drawn
 USED = (96, 210, 255)
@@ -20,18 +19,18 @@ def framed(
     image: RGB,
     box_xyxy: Box,
     size_hw: tuple[int, int],
-    frames: Sequence[tuple[str, tuple[float, float, float, float]]],
-    share: Float[np.ndarray, "row column"] | None = None,
+    frames: Sequence[tuple[str, Box]],
+    share: Places | None = None,
     *,
     side_px: int = 640,
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+) -> Pixels:
     """`frames`: names and boxes in pixels of the model's input of `size_hw`, which lies at `box_xyxy` on the image, the
     first dark, the last bright, with their names; what lies outside that input is cut off. `share`: the
     effect of every pixel of that input, drawn below; the last frame is then that of what is used."""
     import cv2
 
     zoom = max(1, round(side_px / max(image.shape[:2])))
-    out = image.repeat(zoom, 0).repeat(zoom, 1)
+    out = zoomed(image, zoom)
     x0, y0, x1, y1 = (edge * zoom for edge in box_xyxy)
     if share is not None:
         out = overlay(out, share, (x0, y0, x1, y1), scale=SHARES)

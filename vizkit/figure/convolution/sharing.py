@@ -1,16 +1,12 @@
 """Numbers of a tensor with a frame around those that are normalised together."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from vizkit.figure.charts import heat_map
+from vizkit.figure.charts import Figure, heat_map
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 FRAME = CLASSES[1]
 TICK = 8  # channels between two numbers of the axis
@@ -24,7 +20,7 @@ def sharing(
     *,
     limit: float,
     spread: float = 1.0,
-) -> "go.Figure":
+) -> Figure:
     """Rows are tokens, those of one image below one another, columns channels. `together`: a block of numbers that
     share a mean, framed; `chosen`: a number, as (image, token, channel), framed too. `limit`: of the colours,
     in units of `spread`."""
@@ -53,6 +49,6 @@ def sharing(
     return figure
 
 
-def _frame(figure: "go.Figure", box: tuple[int, int, int, int]) -> None:
+def _frame(figure: Figure, box: tuple[int, int, int, int]) -> None:
     x0, y0, x1, y1 = (float(edge) for edge in box)
     figure.add_shape(type="rect", x0=x0 - 0.5, y0=y0 - 0.5, x1=x1 + 0.5, y1=y1 + 0.5, line={"color": FRAME, "width": 4})

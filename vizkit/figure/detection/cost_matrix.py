@@ -1,24 +1,17 @@
 """What every query costs for every thing, with two ways to choose one query for each thing."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import framed, heat_map
+from vizkit.figure.charts import Figure, framed, heat_map
 from vizkit.figure.palette import CLASSES
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 Pairs = Sequence[tuple[int, int]]
 
 
-def cost_matrix(
-    costs: Float[np.ndarray, "query thing"], names: Sequence[str], optimal: Pairs, greedy: Pairs
-) -> "go.Figure":
+def cost_matrix(costs: Float[np.ndarray, "query thing"], names: Sequence[str], optimal: Pairs, greedy: Pairs) -> Figure:
     """Queries down, things across, the cheapest darkest. `optimal`: pairs (query, thing), framed; `greedy`: those that
     are others, in a second colour."""
     queries = [f"query {number}" for number in range(len(costs))]

@@ -5,18 +5,17 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.detection.segments import Regions
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import LIGHT, OPACITIES, colours
+from vizkit.figure.saved.lying_bars import flat
 from vizkit.figure.saved.panels import meet
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
-from vizkit.figure.scales import SHARES
-from vizkit.image import data_url
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
+from vizkit.figure.scales import SHARES, Places
+from vizkit.image import Box, Pixels, data_url, whole_box
 
-RGB = UInt8[np.ndarray, "_row _column 3"]
 CHOSEN, UNDER = "#f59e0b", "#000000"
 SIZE, GAP = 9.0, 12.0
 
@@ -51,7 +50,7 @@ class Panel:
     frames: Sequence[Frame] = ()
     tracks: Sequence[Track] = ()
     regions: Sequence[Regions] = ()
-    heats: Mapping[int, Float[np.ndarray, "row column"]] = field(default_factory=dict)
+    heats: Mapping[int, Places] = field(default_factory=dict)
     quantity: str = ""
     own: bool = False
 
@@ -81,7 +80,7 @@ class Panels:
     """Over one picture. `chosen`: the id that is shown, of a frame or, of `grid`, of a cell row by row; −1 for none.
     `says`: a sentence for ids. `large`: the first panel is twice as wide as the others, which stand beside it."""
 
-    rgb: RGB
+    rgb: Pixels
     panels: Sequence[Panel]
     chosen: int = -1
     grid: tuple[int, int] | None = None
@@ -104,7 +103,7 @@ class Panels:
             "ceiling": ceiling,
         }
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """Two panels in a row, or the large one and the others beside it; from the top left, and how high they are."""
         beside = min(2, len(self.panels))
         share = 2 / 3 if self.large and beside == 2 else 1 / beside
@@ -123,15 +122,13 @@ class Panels:
             marks.append(Words(line, 0.0, top, SIZE, PALE))
         return marks, top + 4
 
-    def _panel(self, panel: Panel, x: float, y: float, side: float) -> tuple[list[Mark], float]:
+    def _panel(self, panel: Panel, x: float, y: float, side: float) -> Drawn:
         rgb = self.rgb
         rows, columns = rgb.shape[:2]
         top, high, heat = y + SIZE + 5, side * rows / columns, panel.heats.get(self.chosen)
         if heat is not None:
             floor, ceiling = OPACITIES["over image"]
-            rgb = overlay(
-                rgb, heat, (0.0, 0.0, float(columns), float(rows)), scale=SHARES, floor=floor, ceiling=ceiling
-            )
+            rgb = overlay(rgb, heat, whole_box(rgb), scale=SHARES, floor=floor, ceiling=ceiling)
         for regions in panel.regions:
             rgb = regions.over(rgb, self.chosen)
         marks: list[Mark] = [Words(fitting(panel.title, SIZE, side), x, y + SIZE, SIZE, INK)]
@@ -151,7 +148,7 @@ class Panels:
             marks.append(Stroke(corners, UNDER, 3.0))
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
         marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
-        taken = list[tuple[float, float, float, float]]()
+        taken = list[Box]()
         for frame in (frame for frame in frames if frame.word):
             word = fitting(frame.word, SIZE - 1, side - 6)
             wide, ((left, upper),) = font(SIZE - 1).getlength(word) + 6, at([frame.box_xyxy[:2]])
@@ -159,8 +156,10 @@ class Panels:
             while any(meet((left, upper, left + wide, upper + SIZE + 3), other) for other in taken):
                 upper += 1
             taken.append((left, upper, left + wide, upper + SIZE + 3))
-            ground = np.frombuffer(bytes.fromhex(frame.colour[1:]), np.uint8).reshape(1, 1, 3)
-            marks += [Raster(ground, left, upper, wide, SIZE + 3), Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT)]
+            marks += [
+                Raster(flat(frame.colour), left, upper, wide, SIZE + 3),
+                Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT),
+            ]
         if self.grid and self.chosen >= 0:
             (row, column), wide, deep = divmod(self.chosen, self.grid[1]), side / self.grid[1], high / self.grid[0]
             marks += [Outline(x + column * wide, top + row * deep, wide, deep, *ink) for ink in inks(CHOSEN)]

@@ -1,24 +1,19 @@
 """Where the boxes of object queries lie, over many pictures (Carion et al. 2020, figure 7)."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import framed, laid_out, squared
+from vizkit.figure.charts import Figure, framed, laid_out, squared
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 COLUMNS = 4
 
 
 def habits(
     middles_xy: Sequence[Float[np.ndarray, "_box 2"]], areas: Sequence[Float[np.ndarray, " _box"]], chosen: int
-) -> "go.Figure":
+) -> Figure:
     """A square for each query with the middles of its boxes, as shares of the picture; large boxes are large dots. The
     query `chosen` is coloured."""
     import plotly.graph_objects as go

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import UInt8
 
 from vizkit.figure.canvas.rows import text64
+from vizkit.figure.palette import rgb_of
 from vizkit.image import RGB
 
 OPACITY, CHOSEN_OPACITY = 0.3, 0.6
@@ -38,7 +39,7 @@ class Regions:
         """`chosen`: the id of what is filled more."""
         height, width = picture.shape[:2]
         which = np.asarray(cv2.resize(self.instances, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
-        tints = np.array([(0, 0, 0), *(tuple(bytes.fromhex(colour[1:])) for colour in self.colours)])
+        tints = np.array([(0, 0, 0), *map(rgb_of, self.colours)])
         shown = np.array([False, *(not self.outlined or each == chosen for each in self.ids)])[which]
         filled = [0.0 if self.outlined else CHOSEN_OPACITY if each == chosen else OPACITY for each in self.ids]
         opacity = np.array([0.0, *filled])[which]

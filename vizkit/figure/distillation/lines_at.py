@@ -2,14 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, line, literal, rule
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from vizkit.figure.charts import Figure, laid_out, line, literal, rule
 
 
 @dataclass(frozen=True)
@@ -32,7 +28,7 @@ def lines_at(
     log_y: bool = False,
     y_domain: tuple[float, float] | None = None,
     height: int = 380,
-) -> "go.Figure":
+) -> Figure:
     """Lines over a logarithmic x axis; a rule and a dot on every line at `at`, between points on the line between
     them. NaN leaves a gap."""
     ys = np.asarray([each.y for each in lines], float)

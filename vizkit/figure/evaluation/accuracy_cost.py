@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, line, literal
+from vizkit.figure.charts import Figure, laid_out, line, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 FAMILIES = ("CNN", "ViT", "DeiT", "Swin")
 """Their colours are the same in every chart of the page."""
@@ -51,7 +48,7 @@ class Point:
     note: str = ""
 
 
-def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> "go.Figure":
+def accuracy_cost(points: Sequence[Point], x_title: str, y_title: str) -> Figure:
     """Colour says the family, shape where the numbers come from. Nothing is drawn for a cost of 0 or less."""
     drawn = sorted((point for point in points if point.cost > 0), key=lambda point: point.cost)
     families = ordered([point.family for point in drawn])

@@ -1,24 +1,20 @@
 """Which label was answered by which class, how often; cells can be clicked."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
 
-from vizkit.figure.charts import laid_out, literal, squared
+from vizkit.figure.charts import UNSEEN, Figure, laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
 from vizkit.figure.palette import DARK, OTHERS, SIGNED, ramp
 from vizkit.percent import in_percent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 CELL_PX = 28
 MOST_NUMBERED = 16  # with more labels the cells are too narrow for numbers
 
 
-def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> "go.Figure":
+def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> Figure:
     """Rows are labels, row 0 on top; columns are answers. Mistakes are red, by their share of the row up to the largest
     one; right answers are grey, empty cells stay empty.
 
@@ -52,16 +48,13 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
             mode="markers+text" if numbered else "markers",
             textfont={"color": DARK, "size": [12 if counts[cell] < 100 else 9 for cell in map(tuple, at)]},
             text=[f"{counts[row, column]:,}" for row, column in at] if numbered else None,
-            marker={"size": 8, "opacity": 0},  # larger ones would take the clicks of their neighbours
-            selected={"marker": {"opacity": 0}},
-            unselected={"marker": {"opacity": 0}},
             customdata=[(labels[row], answers[column]) for row, column in at],
             hovertemplate=[
                 f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} images, "
                 f"{in_percent(shares[row, column])} of this label<extra></extra>"
                 for row, column in at
             ],
-            showlegend=False,
+            **UNSEEN,
         )
     )
     for update in (figure.update_xaxes, figure.update_yaxes):

@@ -3,17 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from vizkit.figure.charts import band, laid_out, line, literal
+from vizkit.figure.charts import Figure, band, laid_out, line, literal
 from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
 from vizkit.figure.palette import OTHERS, faint
 from vizkit.percent import in_percent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
 MARKS = {"MLP": "✚✚", "CNN": "●○", "ViT": "■□", "DeiT": "▲△", "Swin": "◆◇"}
@@ -39,7 +36,7 @@ class Line:
     main: bool = True
 
 
-def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> "go.Figure":
+def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> Figure:
     """Logarithmic in the pictures; a band from `low` to `high`; at the right the name of every line, with its own mark
     and dashes. `chance`: what a guess reaches, a dashed line. `sizes`: the ticks."""
     families = ordered([each.family for each in lines])
@@ -60,7 +57,7 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
     return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
 
 
-def in_same_colours(figure: "go.Figure", lines: Sequence[Line]) -> "go.Figure":
+def in_same_colours(figure: Figure, lines: Sequence[Line]) -> Figure:
     """Another figure of these methods, each in the colour that `data_size` gives it."""
     families = ordered([each.family for each in lines])
     for each in lines:
@@ -69,7 +66,7 @@ def in_same_colours(figure: "go.Figure", lines: Sequence[Line]) -> "go.Figure":
     return figure
 
 
-def _named(figure: "go.Figure", text: str, y: float, colour: str | None) -> None:
+def _named(figure: Figure, text: str, y: float, colour: str | None) -> None:
     """At the right end of the chart."""
     font = {"color": colour, "size": 12}
     figure.add_annotation(x=1, xref="paper", y=y, xanchor="left", showarrow=False, text=text, font=font)
@@ -109,7 +106,7 @@ def ends_of(sizes: Sequence[int]) -> list[float]:
     return [sizes[0] * 0.82, sizes[-1] * 1.4]
 
 
-def _logarithmic(figure: "go.Figure", sizes: Sequence[int]) -> "go.Figure":
+def _logarithmic(figure: Figure, sizes: Sequence[int]) -> Figure:
     return figure.update_xaxes(
         type="log",
         range=np.log10(ends_of(sizes)).tolist(),

@@ -4,18 +4,15 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
 from vizkit.figure.canvas.rows import STEPS, text64
-from vizkit.figure.charts import laid_out, literal
-from vizkit.figure.palette import CLASSES, INK, OTHERS, SCALE, colours
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from vizkit.figure.charts import Figure, laid_out, literal
+from vizkit.figure.palette import CLASSES, INK, OTHERS, SCALE, colours, rgb_of
 
 SHEET_PX = 2_000  # of all small pictures together
 MOST_CHOSEN = 500
@@ -44,7 +41,7 @@ def by_kind(
     few = min(len(names), len(shades))
     present, at = np.unique(np.where((kind < 0) | (kind >= few), few, kind), return_inverse=True)
     shown = [(*names[:few], REST)[each] for each in present]
-    table = np.array([_rgb((*shades[:few], OTHERS)[each]) for each in present], np.uint8)
+    table = np.array([rgb_of((*shades[:few], OTHERS)[each]) for each in present], np.uint8)
     return Colouring(at.astype(np.uint8), table, quantity, tuple(shown))
 
 
@@ -54,11 +51,6 @@ def by_number(values: Float[np.ndarray, " picture"], quantity: str, form: str = 
     share = np.nan_to_num((values - low) / ((high - low) or 1.0))
     at = (LOW + (HIGH - LOW) * share).round().astype(np.uint8) - LOW
     return Colouring(at, colours(SCALE)[LOW : HIGH + 1], quantity, ends=(form.format(low), form.format(high)))
-
-
-def _rgb(shade: str) -> tuple[int, int, int]:
-    red, green, blue = (int(shade[at : at + 2], 16) for at in (1, 3, 5))
-    return red, green, blue
 
 
 def packed(
@@ -78,7 +70,7 @@ def packed(
     shares = (xy - low) / np.where(span > 0, span, 1.0)
     sheet, side = _sheet(small)
     return {
-        "xy": text64(np.where(np.isnan(shares), STEPS, shares * (STEPS - 1)).round().astype("<u2")),
+        "xy": text64(np.where(np.isnan(shares), STEPS, shares * (STEPS - 1)).round(), "<u2"),
         "shape": (span / (span.max() or 1.0)).clip(0.05).tolist(),
         "at": text64(colouring.at),
         "colours": text64(colouring.table),
@@ -131,7 +123,7 @@ def scatter(
     layout: str,
     chosen: Sequence[int] = (),
     groups: Mapping[str, int] | None = None,
-) -> "go.Figure":
+) -> Figure:
     """The plane on paper, axes called after its `layout`: dots in the same colours, those of `chosen` alone in full,
     and the names of `groups` over their middles."""
     import plotly.graph_objects as go

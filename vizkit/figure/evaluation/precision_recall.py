@@ -1,24 +1,19 @@
 """Precision against recall, a line for each class and their mean."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import curves
+from vizkit.figure.charts import Figure, curves
 from vizkit.figure.palette import OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
 
 Curve = Float[np.ndarray, "_recall"]
 
 
 def precision_recall(
     recall: Curve, lines: Mapping[str, Curve], colours: Sequence[str], mean: tuple[str, Curve]
-) -> "go.Figure":
+) -> Figure:
     """Shares from 0 to 1. The mean, by its name, is grey and thick."""
     every = {mean[0]: mean[1], **lines}
     figure = curves({name: (recall, line) for name, line in every.items()}, "recall", "precision")

@@ -1,13 +1,9 @@
 """How often a model is right where it gives its answer a certain probability."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from vizkit.figure.charts import laid_out, line
+from vizkit.figure.charts import Figure, laid_out, line
 from vizkit.figure.palette import OTHERS, faint
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 def reliability(
@@ -18,7 +14,7 @@ def reliability(
     images: Sequence[int],
     colour: str,
     name: str,
-) -> "go.Figure":
+) -> Figure:
     """A bar for each bin of probability, from `low` on: the share right. On the dashed diagonal a model is as often
     right as it says. Bins with few of the images are pale: their share is unsure."""
     import plotly.graph_objects as go

@@ -1,15 +1,11 @@
 """The class's probability while places are taken away, or put back, in the order of each map."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, line, rule
+from vizkit.figure.charts import Figure, laid_out, line, rule
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 def removal_curves(
@@ -23,7 +19,7 @@ def removal_curves(
     at: float | None = None,
     y: str = "probability of the class",
     percent: bool = True,
-) -> "go.Figure":
+) -> Figure:
     """One line for each method, named, in the order given; `chance`, the mean of random orders, is dashed and grey.
 
     Every line has the length of `share`, 0 to 1 of the places; values, called `y`, are 0 to 1, read in `percent`. `at`:

@@ -1,16 +1,12 @@
 """Probability against the strength of a change: one line for each model, with a rule at the chosen strength."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from jaxtyping import Float
 from numpy import ndarray
 
-from vizkit.figure.charts import laid_out, line, literal, rule
+from vizkit.figure.charts import Figure, laid_out, line, literal, rule
 from vizkit.figure.palette import CLASSES, faint
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 DASHES = ("solid", "dash", "dot", "dashdot")
 
@@ -23,7 +19,7 @@ def strength_curves(
     *,
     percent: bool = False,
     quantity: str = "probability",
-) -> "go.Figure":
+) -> Figure:
     """`shares`: of each model 0 to 1, of one draw of chance or of several: the line is their mean, the band goes from
     the lowest to the highest. `at`: index of the strength that is marked."""
     x, drawn = list(strengths), []

@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float, Int, UInt8
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.overlay import under
-from vizkit.figure.saved.plate import INK, PALE, RING, Mark, Outline, Raster, Stroke, Words, fitting, wrapped
-from vizkit.image import RGB, data_url
+from vizkit.figure.saved.plate import INK, PALE, RING, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, wrapped
+from vizkit.image import RGB, Pixels, data_url
 
 ACROSS, GAP, SIZE = 3, 10.0, 9.0
 COVER = 0.8
@@ -27,7 +27,7 @@ class OverImages:
     """Images beside one another. `rgb`: as a model sees them. `grids`: (rows, columns) of each; patches are numbered
     through all of them, row by row."""
 
-    rgb: Sequence[UInt8[np.ndarray, "_row _column 3"]]
+    rgb: Sequence[Pixels]
     names: Sequence[str]
     grids: Sequence[tuple[int, int]]
 
@@ -48,7 +48,7 @@ class OverImages:
         raise IndexError(patch)
 
     # ---- on paper ----------------------------------------------------------------------------------------------------
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """From the top left, and how high they are."""
         across = 2 if len(self.rgb) == 4 else min(ACROSS, len(self.rgb))
         side, marks, corners, top, tallest = (width + GAP) / across - GAP, list[Mark](), [], 0.0, 0.0
@@ -106,14 +106,14 @@ class AlikePatches(OverImages):
     def pack(self) -> dict[str, Any]:
         return super().pack() | {
             "tints": "" if self.colours is None else text64(self.colours),
-            "ids": text64(self.ids.astype("<i4")),
-            "cosines": text64((self.cosines * STEPS).round().astype("<i2")),
+            "ids": text64(self.ids, "<i4"),
+            "cosines": text64((self.cosines * STEPS).round(), "<i2"),
             "count": self.ids.shape[1],
             "cover": COVER,
             "chosen": self.chosen,
             "paired": self.paired,
-            "right": "" if self.right is None else text64(self.right.astype(np.uint8)),
-            "back": "" if self.back is None else text64(self.back.astype(np.uint8)),
+            "right": "" if self.right is None else text64(self.right, "u1"),
+            "back": "" if self.back is None else text64(self.back, "u1"),
         }
 
     def below(self) -> str:
@@ -167,7 +167,7 @@ def outlined(box: Box, ink: str, under: str = "#000000") -> list[Mark]:
     return [Outline(*box, *each) for each in ((under, 2.6), (ink, 1.3))]
 
 
-def tinted(rgb: RGB, tints: UInt8[np.ndarray, "row column 3"], cover: float = COVER) -> RGB:
+def tinted(rgb: RGB, tints: Pixels, cover: float = COVER) -> RGB:
     """An image with a colour over each of its places."""
     laid = spread(tints, (rgb.shape[0], rgb.shape[1]))
     return np.rint((1 - cover) * rgb + cover * laid).astype(np.uint8)

@@ -10,14 +10,14 @@ from jaxtyping import Int
 
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.features.alike_patches import Box, OverImages, outlined, tinted
-from vizkit.figure.palette import CLASSES
+from vizkit.figure.palette import CLASSES, rgb_of
 from vizkit.figure.saved.plate import Mark
 from vizkit.image import RGB
 from vizkit.percent import in_percent
 
 THINGS, COVER = 4, 0.55
 INKS = CLASSES[5:1:-1]
-TINTS = np.array([[0, 0, 0], *([*bytes.fromhex(ink[1:])] for ink in INKS)], np.uint8)
+TINTS = np.array([[0, 0, 0], *map(rgb_of, INKS)], np.uint8)
 """The same by the numbers of things; of 0, which is none, black."""
 
 
@@ -34,7 +34,7 @@ class LabelledPatches(OverImages):
     most: int
 
     def pack(self) -> dict[str, Any]:
-        vectors = {"vectors": text64(self.vectors.astype("<i2")), "channels": self.vectors.shape[1]}
+        vectors = {"vectors": text64(self.vectors, "<i2"), "channels": self.vectors.shape[1]}
         asked = {"clicks": self.clicks, "ridge": self.ridge, "most": self.most}
         return super().pack() | vectors | asked | {"inks": INKS, "cover": COVER}
 

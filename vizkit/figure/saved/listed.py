@@ -7,7 +7,7 @@ from types import MappingProxyType
 from vizkit.figure.class_bars import ClassBars, distinct
 from vizkit.figure.palette import OTHERS
 from vizkit.figure.saved.lying_bars import flat
-from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words, clean, fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Raster, Stroke, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
 from vizkit.figure.scales import number_words
 
@@ -15,7 +15,6 @@ BAR, GAP = 14.0, 8.0
 GLANCE, LARGE = 100.0, 16.0  # the least width of a number at a glance, and its size
 PALEST, RULE = "#e4e2f7", "#d9dbe6"
 MOST_LINES = 60  # of a cell
-Drawn = tuple[list[Mark], float]
 
 
 def shares(items: Sequence[tuple[str, int | float | str]], y: float, sheet: float = WIDTH) -> Drawn:

@@ -5,8 +5,9 @@ from math import ceil, log10
 
 import numpy as np
 
+from vizkit.figure.palette import rgb_of
 from vizkit.figure.saved.panel import INKS, Line, Panel
-from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Stroke, Words, clean, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Raster, Stroke, Words, clean, font, wrapped
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH
 
 THICK, GAP, NUMBER = 11.0, 5.0, 42.0  # of a bar, between names, and the room for a number at an end
@@ -15,10 +16,10 @@ NAMES = 0.4  # of the width, at most
 
 def flat(colour: str) -> np.ndarray:
     """One cell of a colour #rrggbb."""
-    return np.array([[[int(colour[at : at + 2], 16) for at in (1, 3, 5)]]], np.uint8)
+    return np.array([[rgb_of(colour)]], np.uint8)
 
 
-def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:
+def bar_marks(panel: Panel, y: float, sheet: float = WIDTH) -> Drawn:
     """(every name with its bar of every kind, what their lengths are, and the kinds by their colours, from `y` down;
     where they end)."""
     kinds = [dict(zip(line.words, line.y, strict=True)) for line in panel.lines]
@@ -78,7 +79,7 @@ def rounded(value: float, largest: float) -> str:
     return (words.rstrip("0").rstrip(".") if "." in words else words).replace("-", "−")
 
 
-def legend(lines: Sequence[Line], y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:
+def legend(lines: Sequence[Line], y: float, sheet: float = WIDTH) -> Drawn:
     """(names with samples of their colours, two in a row where there is room; where they end)."""
     across = 2 if sheet > 0.7 * WIDTH else 1
     wide = (sheet - 2 * MARGIN) / across

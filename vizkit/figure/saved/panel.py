@@ -3,15 +3,13 @@
 import re
 from dataclasses import dataclass
 from html import unescape
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from vizkit.figure.charts import Figure
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
+from vizkit.image import Box
 
 DIGITS = 6
 INKS = (*CLASSES, OTHERS)
@@ -52,7 +50,7 @@ class Panel:
     signed: bool = False
     log: bool = False
     span_y: tuple[float, float] | None = None
-    boxes: tuple[tuple[float, float, float, float], ...] = ()
+    boxes: tuple[Box, ...] = ()
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     bars: bool = False
@@ -63,7 +61,7 @@ class Panel:
     equal: float | None = None
 
 
-def panel_of(figure: "go.Figure") -> Panel:
+def panel_of(figure: Figure) -> Panel:
     """What is drawn in a figure of curves or cells, in few digits."""
     layout: Any = figure.layout
     drawn: list[Any] = [*figure.data]

@@ -8,7 +8,20 @@ import numpy as np
 from vizkit.figure.palette import CLASSES, OTHERS, colours
 from vizkit.figure.saved.lying_bars import bar_marks, legend
 from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, clean, fitting, font, wrapped
+from vizkit.figure.saved.plate import (
+    INK,
+    PALE,
+    Drawn,
+    Mark,
+    Outline,
+    Raster,
+    Stroke,
+    Words,
+    clean,
+    fitting,
+    font,
+    wrapped,
+)
 from vizkit.figure.saved.single import MARGIN, SMALL, TEXT, WIDTH, map_bar
 from vizkit.figure.scales import SHARES, between
 from vizkit.geometry import Box
@@ -23,7 +36,7 @@ WHITE, HALF = "#ffffff", 127  # ink of a dark cell
 RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
-def chart_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark], float]:
+def chart_marks(panel: Panel, y: float, sheet: float = WIDTH) -> Drawn:
     """(a chart with its title, from `y` down on a sheet that is so wide; where it ends)."""
     marks: list[Mark] = []
     for line in wrapped(panel.title, TEXT, sheet - 2 * MARGIN, 12):
@@ -33,7 +46,7 @@ def chart_marks(panel: Panel, y: float, sheet: float = WIDTH) -> tuple[list[Mark
     return [*marks, *drawn], y
 
 
-def _lines(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
+def _lines(panel: Panel, y: float, sheet: float) -> Drawn:
     marks: list[Mark] = []
     x0, width = MARGIN + AXIS, sheet - 2 * MARGIN - AXIS
     tall = min(HEIGHT, TALLEST * width)
@@ -92,7 +105,7 @@ def meet(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
+def _cells(panel: Panel, y: float, sheet: float) -> Drawn:
     marks: list[Mark] = []
     values = np.nan_to_num(np.array(panel.cells, float))
     limit = abs(panel.limit) or float(np.abs(values).max()) or 1.0
@@ -153,7 +166,7 @@ def _cells(panel: Panel, y: float, sheet: float) -> tuple[list[Mark], float]:
     return [*marks, *made], y
 
 
-def _named(panel: Panel, marks: list[Mark], y: float, sheet: float) -> tuple[list[Mark], float]:
+def _named(panel: Panel, marks: list[Mark], y: float, sheet: float) -> Drawn:
     """The axes, and below them the lines with their names."""
     y += TEXT * 1.2
     marks.append(Words(f"{panel.y} against {panel.x}" if panel.x else panel.y, MARGIN + AXIS, y, SMALL, INK))

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 from PIL import ImageFont
 
 from vizkit.figure.palette import CEILING, FLOOR, INK
-from vizkit.figure.scales import Scale
+from vizkit.figure.scales import Places, Scale
 from vizkit.geometry import Box
 from vizkit.image import RGB
 
@@ -92,7 +91,7 @@ class Overlay:
     the query, as a box in the same pixels; `ringed`: cells that are spoken of."""
 
     image: RGB
-    places: Float[np.ndarray, "row column"]
+    places: Places
     box_xyxy: Box
     x: float
     y: float
@@ -184,6 +183,8 @@ def _scaled(mark: "Mark", times: float, text_pt: tuple[float, float]) -> "Mark":
 
 PATTERNS = {"dash": (6.0, 3.0), "dot": (1.5, 2.5)}  # drawn, left out; points
 Mark = Words | Raster | Overlay | Outline | Stroke
+Drawn = tuple[list[Mark], float]
+"""Marks, and where they end."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,13 +3,24 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float, UInt8
-
 from vizkit.figure.palette import CEILING, FLOOR, colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Overlay, Plate, Raster, Stroke, Words, clean, font, wrapped
-from vizkit.figure.scales import Scale
+from vizkit.figure.saved.plate import (
+    INK,
+    PALE,
+    Drawn,
+    Mark,
+    Overlay,
+    Plate,
+    Raster,
+    Stroke,
+    Words,
+    clean,
+    font,
+    wrapped,
+)
+from vizkit.figure.scales import Places, Scale
 from vizkit.geometry import Box
+from vizkit.image import RGB
 
 WIDTH, MARGIN = 480.0, 14.0
 TALLEST = 560.0  # of the photograph
@@ -39,7 +50,7 @@ class MapOf:
     y0, x1, y1) of what the model saw; `ringed`: such cells that are spoken of. `grids`: (rows, columns) whose lines
     are drawn where there are no colours, the fine one first."""
 
-    places: Float[np.ndarray, "row column"]
+    places: Places
     scale: Scale
     quantity: str
     marked: Box | None = None
@@ -48,9 +59,7 @@ class MapOf:
     ringed: tuple[Box, ...] = ()
 
 
-def map_marks(
-    image: UInt8[np.ndarray, "height width 3"], box_xyxy: Box, drawn: MapOf, y: float, sheet: float = WIDTH
-) -> tuple[list[Mark], float]:
+def map_marks(image: RGB, box_xyxy: Box, drawn: MapOf, y: float, sheet: float = WIDTH) -> Drawn:
     """(the photograph with its map, what the model saw, the query's cell and the colours, from `y` down on a sheet that
     is so wide; where they end)."""
     inner = sheet - 2 * MARGIN
@@ -96,7 +105,7 @@ def grid_lines(grid: tuple[int, int], box: Box, colour: str, width: float) -> It
     yield from (Stroke(((x0, y), (x1, y)), colour, width) for y in down)
 
 
-def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
+def top_lines(captions: Captions, width: float) -> Drawn:
     """(title and lines, where they end)."""
     marks: list[Mark] = []
     y = MARGIN
@@ -107,7 +116,7 @@ def top_lines(captions: Captions, width: float) -> tuple[list[Mark], float]:
     return marks, y + 8
 
 
-def text_lines(text: str, size: float, y: float, width: float, colour: str = INK) -> tuple[list[Mark], float]:
+def text_lines(text: str, size: float, y: float, width: float, colour: str = INK) -> Drawn:
     """(a text on as many lines as it needs, from `y` down; where it ends)."""
     lines = wrapped(text, size, width, MOST_LINES)
     marks: list[Mark] = [
@@ -116,7 +125,7 @@ def text_lines(text: str, size: float, y: float, width: float, colour: str = INK
     return marks, y + 1.3 * len(lines) * size
 
 
-def map_bar(y: float, width: float, scale: Scale, quantity: str) -> tuple[list[Mark], float]:
+def map_bar(y: float, width: float, scale: Scale, quantity: str) -> Drawn:
     """(the colours with their values below, and what they are, between two ends where there is room; where they end).
     On a narrow sheet the values that would touch the one before them or the last are left out."""
     marks: list[Mark] = [Raster(colours(scale.palette)[None], MARGIN, y, width, BAR)]

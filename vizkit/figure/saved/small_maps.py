@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from math import ceil
 
 import numpy as np
-from jaxtyping import Float
 
 from vizkit.figure.class_bars import Answer
 from vizkit.figure.saved.lying_bars import flat
 from vizkit.figure.saved.plate import (
     INK,
     PALE,
+    Drawn,
     Mark,
     Outline,
     Overlay,
@@ -23,7 +23,7 @@ from vizkit.figure.saved.plate import (
     wrapped,
 )
 from vizkit.figure.saved.single import MARGIN, SMALL, WIDTH, map_bar, within
-from vizkit.figure.scales import DOUBLINGS, Scale
+from vizkit.figure.scales import DOUBLINGS, Places, Scale
 from vizkit.geometry import Box
 from vizkit.image import RGB
 
@@ -33,7 +33,6 @@ MOST_BARS = 3
 LARGEST = 2.2  # times the least side: few maps do not fill the sheet
 CHOSEN = "#4338ca"
 PALER = 0.42  # a bar behind words, on white
-Drawn = tuple[list[Mark], float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +45,7 @@ class SmallMap:
     note: str
     image: RGB
     box_xyxy: Box
-    places: Float[np.ndarray, "row column"] | None
+    places: Places | None
     scale: Scale
     chosen: bool = False
     answers: Sequence[Answer] = ()

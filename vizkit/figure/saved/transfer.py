@@ -6,17 +6,16 @@ from math import hypot
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.overlay import overlay
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting, font, wrapped
 from vizkit.figure.scales import between
-from vizkit.image import data_url
+from vizkit.image import Box, Pixels, data_url, whole_box
 from vizkit.percent import in_percent
 
-RGB = UInt8[np.ndarray, "_row _column 3"]
 Place = tuple[int, int]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
@@ -39,15 +38,15 @@ class Transfer:
     laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {relevance},
     {gate} and the names of `errors`: around every place how far from the true image something is, 0 to 1."""
 
-    small: RGB
-    left: RGB
-    right: RGB
+    small: Pixels
+    left: Pixels
+    right: Pixels
     titles: tuple[str, str]
     at: Place
     first: Place = (0, 0)
-    without: RGB = field(default_factory=lambda: NO_PICTURE)
-    truth: RGB = field(default_factory=lambda: NO_PICTURE)
-    reference: RGB = field(default_factory=lambda: NO_PICTURE)
+    without: Pixels = field(default_factory=lambda: NO_PICTURE)
+    truth: Pixels = field(default_factory=lambda: NO_PICTURE)
+    reference: Pixels = field(default_factory=lambda: NO_PICTURE)
     taken: Place = (0, 0)
     relevance: Float[np.ndarray, "_row _column"] = field(default_factory=lambda: NO_RELEVANCE)
     gate: float = 0.0
@@ -62,7 +61,7 @@ class Transfer:
         shown = {"small": data_url(self.small, SHRUNK_PX)}
         for name, rgb in (("beside", self.left), ("own", self.right), ("without", self.without), ("truth", self.truth)):
             shown[name] = data_url(rgb, FULL_SIZE_PX, FULL_SIZE_PX) if rgb.size else ""
-        over = None if self.over is None else text64((self.over / self.over_top * 255).round().astype(np.uint8))
+        over = None if self.over is None else text64((self.over / self.over_top * 255).round(), "u1")
         return shown | {
             "reference": data_url(self.reference, max(self.reference.shape)) if self.reference.size else "",
             "titles": self.titles,
@@ -113,15 +112,17 @@ class Transfer:
         off = {name: in_percent(float(each[self.here])) for name, each in self.errors.items()}
         return self.says.format(**off, relevance=f"{self.relevance[self.taken]:.2f}", gate=in_percent(self.gate))
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """From the top left, and how high they are."""
         right = self.right
         if self.over is not None:
-            right = overlay(right, self.over, _box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER)
+            right = overlay(
+                right, self.over, whole_box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER
+            )
         own, reference = halves(self.left, right, self.bar), self.reference
         if reference.size:
             scale = between(*RELEVANCE)
-            reference = overlay(reference, self.relevance, _box(reference), scale=scale, floor=0.0, ceiling=NEAR)
+            reference = overlay(reference, self.relevance, whole_box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
         true = f"True image, {self.truth.shape[1]} × {self.truth.shape[0]}"
         pictures = [(f"Input, {columns} × {rows}", self.small), (true, self.truth), ("", own)]
@@ -185,20 +186,16 @@ class Transfer:
         return marks
 
 
-def halves(left: RGB, right: RGB, bar: float) -> RGB:
+def halves(left: Pixels, right: Pixels, bar: float) -> Pixels:
     """The one left of the bar, the other right of it."""
     edge = round(bar * left.shape[1])
     return np.concatenate([left[:, :edge], right[:, edge:]], 1)
 
 
-def patch(rgb: RGB, place: Place) -> RGB:
+def patch(rgb: Pixels, place: Place) -> Pixels:
     """3 × 3 places around one; at the border those inside that are nearest."""
     row, column = (max(0, min(CELL * (at - 1), side - 3 * CELL)) for at, side in zip(place, rgb.shape[:2], strict=True))
     return rgb[row : row + 3 * CELL, column : column + 3 * CELL]
-
-
-def _box(rgb: RGB) -> tuple[float, float, float, float]:
-    return 0.0, 0.0, float(rgb.shape[1]), float(rgb.shape[0])
 
 
 def around(place: Place) -> Place:
@@ -206,9 +203,7 @@ def around(place: Place) -> Place:
     return place[0] - 1, place[1] - 1
 
 
-def _frame(
-    of: Raster, first: Place, size_hw: Place = (3, 3), cell: int = CELL
-) -> tuple[tuple[float, float, float, float], list[Mark]]:
+def _frame(of: Raster, first: Place, size_hw: Place = (3, 3), cell: int = CELL) -> tuple[Box, list[Mark]]:
     """((middle x, y, half of its width and height), its outlines) of so many places, `cell` pixels wide."""
     (row, column), (rows, columns), (tall, wide) = first, size_hw, of.rgb.shape[:2]
     high, broad = cell * of.height / tall, cell * of.width / wide

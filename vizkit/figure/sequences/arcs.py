@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.saved.plate import INK, PALE, Mark, Outline, Raster, Stroke, Words, fitting
+from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, Stroke, Words, fitting
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, inked, on_white
 from vizkit.percent import in_percent
 
@@ -34,7 +34,7 @@ class Arcs:
     top: Sequence[tuple[str, float]]
     right: Sequence[str] = ()
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         room, word, at = 0.1 * width, 0.16 * width, self.focus - 1
         right = 0.68 * width
         begin, end = room + word + 3, right - word - 3

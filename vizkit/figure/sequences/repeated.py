@@ -2,16 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import laid_out, line, literal, rule
+from vizkit.figure.charts import Figure, laid_out, line, literal, rule
 from vizkit.figure.palette import CLASSES
 from vizkit.percent import in_percent
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 @dataclass(frozen=True)
@@ -23,7 +19,7 @@ class Repeated:
     runs: Sequence[Sequence[float]]
 
 
-def repeated_lines(lines: Sequence[Repeated], x: str, y: str, learned: int | None = None) -> "go.Figure":
+def repeated_lines(lines: Sequence[Repeated], x: str, y: str, learned: int | None = None) -> Figure:
     """`learned`: where what was trained with ends, a dotted rule."""
     drawn = []
     for each, ink in zip(lines, CLASSES, strict=False):

@@ -10,8 +10,8 @@ from html import escape
 import numpy as np
 from jaxtyping import Bool, Float
 
-from vizkit.figure.palette import CLASSES, faint
-from vizkit.figure.saved.plate import INK, Mark, Raster, Words, fitting, font, wrapped
+from vizkit.figure.palette import CLASSES, faint, rgb_of
+from vizkit.figure.saved.plate import INK, Drawn, Mark, Raster, Words, fitting, font, wrapped
 
 BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""
@@ -75,8 +75,10 @@ class WordMatrix:
                 text = self.text(value) if self.numbers else ""
                 shade = faint(self.colour, round(float(shares[i, j]), 3))
                 cells.append(f'<td style="background:{shade}" title="{escape(words)}{value:.4g}">{text}</td>')
-            row = f'<tr><th scope="row">{escape(query)}</th>{"".join(cells)}{_sum(self.values[i], self.sums)}</tr>'
-            rows.append(row)
+            if self.sums:
+                total, colour = _sum(self.values[i])
+                cells.append(f'<td class="sum" style="border-color:{colour}">{total}</td>')
+            rows.append(f'<tr><th scope="row">{escape(query)}</th>{"".join(cells)}</tr>')
         last = '<th scope="col"><span>sum</span></th>' if self.sums else ""
         kind = f"word-matrix{'' if self.numbers else ' many'}{' tall' if tall else ''}"
         names, heads = (max(map(len, words), default=0) * EM_A_LETTER for words in (self.queries, self.keys))
@@ -87,7 +89,7 @@ class WordMatrix:
             f'<table class="{kind}" style="{room}">{caption}<tr><td></td>{head}{last}</tr>{"".join(rows)}</table></div>'
         )
 
-    def marks(self, width: float) -> tuple[list[Mark], float]:
+    def marks(self, width: float) -> Drawn:
         """The same on paper, and how high it is."""
         names = min(0.2 * width, 4 + max((font(SIZE).getlength(word) for word in self.queries), default=0.0))
         across = (width - names - 2) / (len(self.keys) + (1.2 if self.sums else 0))
@@ -123,9 +125,7 @@ class WordMatrix:
                 if self.numbers and text:
                     marks.append(Words(text, x + across / 2, y + 0.7 * down, small, INK, "middle"))
             if self.sums:
-                total = float(self.values[i].sum())
-                colour = CLASSES[2] if abs(total - 1) < OFF else CLASSES[5]
-                text = "1" if abs(total - 1) < OFF else short(total)
+                text, colour = _sum(self.values[i])
                 marks.append(Words(text, width - 1, y + 0.7 * down, small, colour, "end"))
         return marks, top + len(self.queries) * down
 
@@ -133,7 +133,7 @@ class WordMatrix:
 def on_white(colour: str, share: float) -> tuple[int, int, int]:
     """A colour of the page as it looks on paper, so strong."""
     share = min(max(share, 0.0), 1.0)
-    red, green, blue = (round(255 + share * (int(colour[at : at + 2], 16) - 255)) for at in (1, 3, 5))
+    red, green, blue = (round(255 + share * (part - 255)) for part in rgb_of(colour))
     return red, green, blue
 
 
@@ -142,13 +142,10 @@ def inked(colour: str, share: float) -> str:
     return "#{:02x}{:02x}{:02x}".format(*on_white(colour, share))
 
 
-def _sum(row: Float[np.ndarray, " key"], wanted: bool) -> str:
-    if not wanted:
-        return ""
+def _sum(row: Float[np.ndarray, " key"]) -> tuple[str, str]:
+    """(as it is written, its colour: whether it is 1)."""
     total = float(row.sum())
-    right = abs(total - 1) < OFF
-    colour = CLASSES[2] if right else CLASSES[5]
-    return f'<td class="sum" style="border-color:{colour}">{"1" if right else short(total)}</td>'
+    return ("1", CLASSES[2]) if abs(total - 1) < OFF else (short(total), CLASSES[5])
 
 
 def short(value: float) -> str:

@@ -1,15 +1,11 @@
 """Curves on two logarithmic axes, where a power law is a straight line and its exponent the slope."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from vizkit.figure.charts import curves, literal, rule
+from vizkit.figure.charts import Figure, curves, literal, rule
 from vizkit.figure.palette import CLASSES
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 
 def power_laws(
@@ -19,7 +15,7 @@ def power_laws(
     title: str = "",
     *,
     chosen: float | int | None = None,
-) -> "go.Figure":
+) -> Figure:
     """One line for each name: (x values, y values, exponent in the number of tokens, None where it is not known).
     `chosen`: the x whose values are marked, and ruled."""
     drawn = {name: (xs, ys) for name, (xs, ys, _) in lines.items()}

@@ -1,24 +1,21 @@
 """One number for each cell of a window: what is masked hatched, padding crossed out, the query framed."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
-from vizkit.figure.charts import cells, laid_out, line, squared
+from vizkit.figure.charts import Figure, cells, laid_out, line, squared
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-from vizkit.figure.scales import LINEAR, Scale
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from vizkit.figure.scales import LINEAR, Places, Scale
 
 HATCH, CROSS = OTHERS, faint(OTHERS, 0.5)
 FRAME = CLASSES[0]
 
 
 def window_map(
-    values: Float[np.ndarray, "row column"],
+    values: Places,
     title: str,
     scale: Scale,
     *,
@@ -30,7 +27,7 @@ def window_map(
     lines: tuple[int, int] | None = None,
     digits: int | None = None,
     height: int = 270,
-) -> "go.Figure":
+) -> Figure:
     """Row 0 on top; NaN stays empty. `hidden`: cells that the query may not see; `padded`: cells that are no token,
     drawn empty.
 

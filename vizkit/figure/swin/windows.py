@@ -2,19 +2,21 @@
 
 import cv2
 import numpy as np
-from jaxtyping import Int, UInt8
+from jaxtyping import Int
+
+from vizkit.image import RGB, Pixels
 
 DARK, LIGHT, MARK = (10, 12, 28), (255, 255, 255), (244, 63, 94)
 DIMMED = 0.55
 
 
 def windows(
-    seen: UInt8[np.ndarray, "height width 3"],
+    seen: RGB,
     pieces: Int[np.ndarray, "row column"],
     token: tuple[int, int] | None = None,
     *,
     side_px: int = 640,
-) -> UInt8[np.ndarray, "out_height out_width 3"]:
+) -> Pixels:
     """The model's input `seen`, cut where neighbouring tokens have different numbers in `pieces`.
 
     `token` (row, column) is framed, and everything outside its piece dimmed. Tokens are outlined where they are large

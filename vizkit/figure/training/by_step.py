@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Int
 
-from vizkit.figure.charts import LOGARITHMIC, laid_out, line, literal
+from vizkit.figure.charts import LOGARITHMIC, Figure, laid_out, line, literal
 from vizkit.figure.palette import CLASSES, OTHERS
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from vizkit.image import Pixels, zoomed
 
 STEPS, REST = "step, logarithmic", "the others"
 GAP_PX = 1
@@ -28,7 +25,7 @@ def by_step(
     level: tuple[float, str] | None = None,
     reach: tuple[float, float] | None = None,
     percent: bool = False,
-) -> "go.Figure":
+) -> Figure:
     """A line in a colour of its own for each name. `others`: more of them, thin and grey below those, with one word of
     the legend; the first of `lines` is then the thickest. A line has its own name under the pointer. `log`: the other
     axis too. `level`: a height to compare with, and what it is. `reach`: the ends of the y axis, None for those of the
@@ -51,7 +48,7 @@ def _hover(name: str, percent: bool) -> str:
     return f"{literal(name)}, step %{{x:,}}: %{{y:{'.0%' if percent else '.3g'}}}<extra></extra>"
 
 
-def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]) -> UInt8[np.ndarray, "row column 3"]:
+def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]) -> Pixels:
     """0 is grey, the largest weight of all white, or black where it is negative; white between the filters. A
     row for each step, a column for each filter."""
     largest = float(np.abs(filters).max()) or 1.0
@@ -59,4 +56,4 @@ def filter_pixels(filters: Float[np.ndarray, "step filter height width channel"]
     levels = levels if levels.shape[-1] == 3 else levels[..., :1].repeat(3, -1)
     framed = np.pad(levels, ((0, 0), (0, 0), (0, GAP_PX), (0, GAP_PX), (0, 0)), constant_values=255)
     rows, columns = framed.shape[0] * framed.shape[2], framed.shape[1] * framed.shape[3]
-    return framed.transpose(0, 2, 1, 3, 4).reshape(rows, columns, 3).repeat(ZOOM, 0).repeat(ZOOM, 1)
+    return zoomed(framed.transpose(0, 2, 1, 3, 4).reshape(rows, columns, 3), ZOOM)

@@ -2,29 +2,26 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from vizkit.figure.charts import heat_map, line
+from vizkit.figure.charts import Figure, heat_map, line
 from vizkit.figure.palette import DARK, LIGHT
-from vizkit.figure.scales import robust
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
+from vizkit.figure.scales import Places, robust
 
 HEIGHT = 460
 
 
 def surface(
-    loss: Float[np.ndarray, "row column"],
+    loss: Places,
     x: Float[np.ndarray, " column"],
     y: Float[np.ndarray, " row"],
     words: tuple[str, str],
     path: Float[np.ndarray, "step 2"],
     steps: Sequence[int],
-) -> "go.Figure":
+) -> Figure:
     """`words`: what the axes are. `path`: the place of each of the `steps`, (x, y); the last one, which is framed, is
     at 0. Colours begin at the lowest loss of all: where it lies is what is asked."""
     scale = replace(robust([loss]), low=float(loss.min()))

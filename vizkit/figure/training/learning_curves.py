@@ -2,13 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vizkit.figure.charts import LOGARITHMIC, Numbers, band, laid_out, line, literal
+from vizkit.figure.charts import LOGARITHMIC, Figure, Numbers, band, laid_out, line, literal
 from vizkit.figure.palette import CLASSES, OTHERS, faint
-
-if TYPE_CHECKING:
-    import plotly.graph_objects as go
 
 LEGEND_ROW = 22  # pixels; the legend takes its rows from the plot
 SYMBOLS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
@@ -40,7 +37,7 @@ def learning_curves(
     whole: bool = False,
     log: bool = False,
     height: int = 340,
-) -> "go.Figure":
+) -> Figure:
     """Told apart by colour and shape, with one hover line across all of them. `whole`: the axis goes from 0 to 1, so
     that figures can be compared. `log`: a logarithmic y axis."""
     style = ".1%" if percent else ".4g"

@@ -5,9 +5,6 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any, TypeVar
 
-from jaxtyping import Float
-from torch import Tensor
-
 from vizkit.analysis.attention import attention_map
 from vizkit.geometry import id_at, id_of, middle_of
 from vizkit.models.probes.model_functions import randomised
@@ -19,7 +16,6 @@ from vizkit.views.attention import walk_row
 from vizkit.views.subject import Subject
 
 RIVALS = ("rocket", "cat")
-Map = Float[Tensor, "row column"]
 Place = tuple[int, int]
 Query = str | Place
 Number = int | float

@@ -15,7 +15,6 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.lessons.vocabulary.asking import (
     At,
-    Map,
     Query,
     asked_of,
     layer_of,
@@ -29,7 +28,7 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.lessons.vocabulary.maps import log
 from vizkit.lessons.vocabulary.model import probability
-from vizkit.traces import Attention, NotApplicable
+from vizkit.traces import Attention, Map, NotApplicable
 from vizkit.views.subject import Subject
 
 
@@ -82,24 +81,22 @@ def _laid(of: Subject, layer: At, head: int, query: Query, values: Callable[[Any
 says(
     "scores",
     "q · k ÷ √d_k with every patch.",
-    lambda of, layer, head, query="cls": _laid(of, layer, head, query, _scaled),
+    lambda of, layer, head, query="cls": _laid(of, layer, head, query, lambda its: its.scaled),
 )
 says(
-    "unscaled", "Weights without ÷ √d_k.", lambda of, layer, head, query="cls": _laid(of, layer, head, query, _unscaled)
+    "unscaled",
+    "Weights without ÷ √d_k.",
+    lambda of, layer, head, query="cls": _laid(
+        of, layer, head, query, lambda its: steps(its.query, its.key, its.value, 1.0, its.bias).weights
+    ),
 )
-says("contributions", "‖α f(x)‖ of all.", lambda of, layer, head, query="cls": _laid(of, layer, head, query, _moved))
-
-
-def _scaled(its: Any) -> Tensor:
-    return its.scaled
-
-
-def _unscaled(its: Any) -> Tensor:
-    return steps(its.query, its.key, its.value, 1.0, its.bias).weights
-
-
-def _moved(its: Any) -> Tensor:
-    return value_weighted(its.weights, its.value, its.out_weight)
+says(
+    "contributions",
+    "‖α f(x)‖ of all.",
+    lambda of, layer, head, query="cls": _laid(
+        of, layer, head, query, lambda its: value_weighted(its.weights, its.value, its.out_weight)
+    ),
+)
 
 
 @word

@@ -14,7 +14,6 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.lessons.vocabulary.asking import (
     At,
-    Map,
     Number,
     Query,
     answering,
@@ -32,7 +31,7 @@ from vizkit.lessons.vocabulary.asking import (
 from vizkit.models.probes.parts import patch_embedding
 from vizkit.models.probes.positions import kind, learned_table
 from vizkit.scoring import subject_of
-from vizkit.traces import NotApplicable, Tokens
+from vizkit.traces import Map, NotApplicable, Tokens
 from vizkit.views.subject import Subject
 
 SUBJECT = {True: "the animal", False: "the middle quarter of the image"}
@@ -93,7 +92,6 @@ def _covered(of: Subject, grid: tuple[int, int]) -> Map:
     return inside[0][:, None] * inside[1]
 
 
-says("position_cosine", "Mean cosine of positions so many steps apart.", lambda of, steps: _by_distance(of, steps))
 says("position_kind", "How a model knows places: learned, relative bias, …", lambda of: ", ".join(kind(of.loaded)))
 
 
@@ -105,7 +103,9 @@ def position_likeness(of: Subject, query: Query = "patch") -> Map:
     return positions.similarity_to(table.flatten(0, 1), token).view(table.shape[:2])
 
 
-def _by_distance(of: Subject, steps: Number) -> float:
+@word
+def position_cosine(of: Subject, steps: Number) -> float:
+    """Mean cosine of positions so many steps apart."""
     table = _table(of)
     found = positions.by_distance(positions.similarity(table.flatten(0, 1)), table.shape[:2])
     return float(found.mean[(found.distance - steps).abs().argmin()])

@@ -7,8 +7,8 @@ import torch
 
 from vizkit.analysis.features import objects
 from vizkit.lessons.vocabulary.asking import VOCABULARY as VOCABULARY
-from vizkit.lessons.vocabulary.asking import At, Map, one_of, plain, says, token_of, word
-from vizkit.traces import NotApplicable, Tokens
+from vizkit.lessons.vocabulary.asking import At, one_of, plain, says, token_of, word
+from vizkit.traces import Map, NotApplicable, Tokens
 from vizkit.views.blocks import Numbers
 from vizkit.views.features.colours import Colours
 from vizkit.views.features.match import Match

@@ -7,13 +7,12 @@ from vizkit.analysis.swin.total_variation import total_variation
 from vizkit.analysis.trust import randomisation
 from vizkit.lessons.vocabulary.asking import VOCABULARY as VOCABULARY
 from vizkit.lessons.vocabulary.asking import (
-    Map,
     Number,
     Place,
     plain,
     says,
 )
-from vizkit.traces import NotApplicable
+from vizkit.traces import Map, NotApplicable
 
 
 @plain

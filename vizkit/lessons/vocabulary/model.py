@@ -36,7 +36,6 @@ says("tokens", "Length of the sequence: patches and special tokens.", lambda of,
 says("patch_side", "Side of a patch, in pixels of the input.", lambda of, layer=1: round(tokens_of(of, layer).stride))
 says("image_side", "Height of the model's input, in pixels.", lambda of: of.seen.image_size[0])
 says("colours", "Colour channels of the model's input.", lambda of: of.loaded.preprocessing.channels)
-says("width", "Numbers in a token's vector in a layer.", lambda of, layer=1: _width(of, layer))
 says("layers", "How many attention layers there are.", lambda of: len(of.layers))
 says("heads", "How many heads a layer has.", lambda of, layer=1: layer_of(of, layer).heads)
 says(
@@ -49,7 +48,9 @@ says("pairs", "Pairs that one head compares.", lambda of, layer=1: layer_of(of, 
 says("classes", "How many classes the model knows.", lambda of: len(of.seen.logits))
 
 
-def _width(of: Subject, layer: At) -> int:
+@word
+def width(of: Subject, layer: At = 1) -> int:
+    """Numbers in a token's vector in a layer."""
     """Of a network without attention: of a stage."""
     if of.layers and (parts := parts_of(of, layer, None)).stream is not None:
         return parts.stream.before.shape[-1]
@@ -62,7 +63,7 @@ def cost_at(of: Subject, side: Number, patch: Number, window: int | None = None)
     `patch` pixels. `window`: its side in tokens, 0 for global attention; the model's own where it is left out."""
     inside = window_of(of) if window is None else window or None
     special = len(tokens_of(of).special)
-    return cost((int(side), int(side)), int(patch), VOCABULARY["width"](of), 1, inside, special=special).layer
+    return cost((int(side), int(side)), int(patch), width(of), inside, special=special).layer
 
 
 @word
@@ -94,7 +95,6 @@ def said(of: Subject, edits: str = "") -> str:
 
 says("quantity", "What its answer is measured in: probability, likeness.", lambda of: of.loaded.head.quantity)
 says("classifies", "Whether it knows classes.", lambda of: of.loaded.classifies)
-says("chance", "The probability of a class by chance; of likeness 0.", lambda of: _chance(of))
 says("doubt", "Entropy of the answer: 0 sure, 1 all alike.", lambda of, t=1: _soft(of, t).entropy_share)
 
 
@@ -114,7 +114,9 @@ def divergence(of: Subject, teacher: str, t: Number = 1) -> float:
     return float(loss.kl(theirs[None], own[None], float(t))[0])
 
 
-def _chance(of: Subject) -> float:
+@word
+def chance(of: Subject) -> float:
+    """The probability of a class by chance; of likeness 0."""
     return 0.0 if of.loaded.own is not None else 1 / len(of.seen.logits)
 
 
@@ -122,15 +124,15 @@ def _soft(of: Subject, t: Number, edits: str = "") -> temperature.Softened:
     return temperature.softened(other(of, edits=edits).seen.logits, float(min(max(t, 0.01), 1000)))
 
 
-says("likeness_of_tokens", "Cosine of class and distillation token.", lambda of, layer="last": _likeness(of, layer))
-says("probability_after", "The logit lens: what the head gives.", lambda of, block, cls="top": _lens(of, block, cls))
-
-
-def _likeness(of: Subject, layer: At) -> float:
+@word
+def likeness_of_tokens(of: Subject, layer: At = "last") -> float:
+    """Cosine of class and distillation token."""
     return float(two_tokens.cosines(of.whole())[one_of(of.depth, layer, "layer")])
 
 
-def _lens(of: Subject, block: At, cls: At) -> float:
+@word
+def probability_after(of: Subject, block: At, cls: At = "top") -> float:
+    """The logit lens: what the head gives."""
     lens = logit_lens(of.loaded, of.whole()).logits
     return float(of.loaded.head.values(lens[one_of(len(lens), block, "block")])[class_of(of, cls)])
 

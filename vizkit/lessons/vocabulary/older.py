@@ -10,7 +10,6 @@ from vizkit.geometry import middle_of, on_grid
 from vizkit.lessons.vocabulary.asking import VOCABULARY as VOCABULARY
 from vizkit.lessons.vocabulary.asking import (
     At,
-    Map,
     Number,
     Query,
     one_of,
@@ -20,7 +19,7 @@ from vizkit.lessons.vocabulary.asking import (
 )
 from vizkit.models.probes.convolution import effective_field, shifting
 from vizkit.models.probes.convolution import receptive_field as field_of
-from vizkit.traces import NotApplicable
+from vizkit.traces import Map, NotApplicable
 from vizkit.views.convolution.receptive_field import point_of
 from vizkit.views.sequences.known import BUNDLED
 from vizkit.views.sequences.memory import strength_of
@@ -52,11 +51,12 @@ def reach(of: Subject, block: int | None = None, query: Query = "patch") -> floa
     return fields[place(of, block).index].share
 
 
-says("likeness_when_moved", "Cosine of the features when it moves right.", lambda of, pixels: _shifted(of, pixels))
 says("convolutions", "Convolutions and pools on the longest way.", lambda of: field_of.walk(of.loaded).depth)
 
 
-def _shifted(of: Subject, pixels: int) -> float:
+@word
+def likeness_when_moved(of: Subject, pixels: int) -> float:
+    """Cosine of the features when it moves right."""
     return float(shifting.answers_when_moved(of.loaded, of.pixels, [pixels]).cosine[0, 0])
 
 

@@ -74,9 +74,13 @@ def run(task: Task, work: Callable[[Task], None]) -> None:
         task.state, task.message = "failed", f"This could not be computed ({type(error).__name__}): try another image."
 
 
+def _task(name: str) -> Task | None:
+    return st.session_state.get(f"_task_{name}")
+
+
 def show(name: str) -> None:
     """The progress of the session's task `name` with its Stop button; the page runs again with each result."""
-    task: Task | None = st.session_state.get(f"_task_{name}")
+    task = _task(name)
     if task is None:
         return
     if task.state == "failed":
@@ -93,19 +97,11 @@ def show(name: str) -> None:
         if not task.running or task.results > drawn:
             st.rerun()
         with st.container(horizontal=True, vertical_alignment="center"):
-            words = (
-                "Stopping after this pass …"
-                if task.stopping.is_set()
-                else plain(task.doing) or "Waiting for the device …"
-            )
+            stopping = task.stopping.is_set()
+            words = "Stopping after this pass …" if stopping else plain(task.doing) or "Waiting for the device …"
             st.progress(task.share, words, width="stretch")
-            st.button(
-                "Stop",
-                key=f"stop_{name}",
-                icon=":material/stop:",
-                on_click=task.stopping.set,
-                disabled=task.stopping.is_set(),
-            )
+            key, stop_now = f"stop_{name}", task.stopping.set
+            st.button("Stop", key=key, icon=":material/stop:", on_click=stop_now, disabled=stopping)
 
     watch()
 
@@ -117,13 +113,12 @@ def start(name: str, work: Callable[[Task], None]) -> None:
 
 
 def stop(name: str) -> None:
-    task: Task | None = st.session_state.get(f"_task_{name}")
-    if task is not None:
+    if task := _task(name):
         task.stopping.set()
 
 
 def at_work(name: str) -> bool:
-    task: Task | None = st.session_state.get(f"_task_{name}")
+    task = _task(name)
     return task is not None and task.running
 
 

@@ -93,14 +93,16 @@ def sources() -> list[str]:
 
 def add(name: str) -> None:
     """Choose a model too; where there is room for no more, in the place of the last."""
-    others = [model for model in st.session_state.get("models") or [] if model != name]
-    st.session_state["models"] = [*others[: MAX_MODELS - 1], name]
+    st.session_state["models"] = [*_others(name), name]
 
 
 def choose_first(name: str) -> None:
     """The same as the first of all: a page of one model shows it."""
-    others = [model for model in st.session_state.get("models") or [] if model != name]
-    st.session_state["models"] = [name, *others[: MAX_MODELS - 1]]
+    st.session_state["models"] = [name, *_others(name)]
+
+
+def _others(name: str) -> list[str]:
+    return [model for model in st.session_state.get("models") or [] if model != name][: MAX_MODELS - 1]
 
 
 def follow(image: str) -> list[str]:
@@ -116,9 +118,14 @@ def follow(image: str) -> list[str]:
 
 def models_named() -> list[str]:
     """Those that are chosen, or that the address names."""
-    sources = {model_names.title(source): source for source in model_names.bundled()}
     of_address = [*st.query_params.get_all("models"), *st.query_params.get_all(f"{KEPT}models")]
-    return list(st.session_state.get("models") or [sources.get(name, name) for name in of_address])
+    return list(st.session_state.get("models") or _sources_of(of_address))
+
+
+def _sources_of(titles: list[str]) -> list[str]:
+    """As an address names models, or whatever else stands there."""
+    sources = {model_names.title(source): source for source in model_names.bundled()}
+    return [sources.get(name, name) for name in titles]
 
 
 def picture_of_models() -> str:
@@ -135,9 +142,8 @@ def usual_picture(image: str) -> str:
 
 def take_from_address() -> None:
     """What a link names for pickers that the open view has not: without a widget nobody else remembers it."""
-    sources = {model_names.title(source): source for source in model_names.bundled()}
     named = {key: st.query_params.get_all(key) or st.query_params.get_all(KEPT + key) for key in KEPT_KEYS}
-    named["models"] = [sources.get(name, name) for name in named["models"]][:MAX_MODELS]
+    named["models"] = _sources_of(named["models"])[:MAX_MODELS]
     for key, values in named.items():
         if values and key not in st.session_state and (key != "input" or values[0] in INPUTS):
             st.session_state[key] = values if key == "models" else values[0]

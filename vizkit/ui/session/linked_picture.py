@@ -5,7 +5,6 @@ Whoever opens such a link has to upload the same picture, unless the owner of th
 
 import io
 import re
-import time
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -135,11 +134,8 @@ def kept() -> dict[str, Picture]:
 
 def stored(digest: str) -> Picture | None:
     """A picture that has been kept, by its whole digest."""
-    if not settings().keep_pictures or not re.fullmatch("[0-9a-f]{64}", digest):
-        return None
-    place = uploads.root() / digest / "picture.png"
-    with suppress(OSError, ImageError):
-        if uploads.used(place) > time.time() - 3600 * settings().uploads_kept_hours:
+    if place := uploads.kept(digest, "picture.png"):
+        with suppress(OSError, ImageError):
             return _kept(digest, place)
     return None
 

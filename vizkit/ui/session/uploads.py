@@ -206,6 +206,14 @@ def places() -> list[Path]:
     return [place for home in homes if home.is_dir() for place in home.iterdir() if place.is_dir()]
 
 
+def kept(digest: str, name: str) -> Path | None:
+    """A file that lies here for links, in a folder of this digest; None where links keep nothing, or not so long."""
+    if not settings().keep_pictures or not re.fullmatch("[0-9a-f]{64}", digest):
+        return None
+    place = root() / digest / name
+    return place if used(place) > time.time() - 3600 * settings().uploads_kept_hours else None
+
+
 def used(place: Path) -> float:
     """When it was last written or opened; 0 where it has just gone."""
     try:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import streamlit as st
-from jaxtyping import UInt8
 from PIL import Image, ImageOps
 
-from vizkit.image import Picture
+from vizkit.image import Picture, Pixels
 from vizkit.ui.canvas import Canvas
 from vizkit.ui.session.remembered import remembered
 from vizkit.views.rules import one_of
@@ -37,7 +36,7 @@ def strip(
     STRIP(key="strip", data=data, name=(one_of([*uploads, *samples]), on_pick))
 
 
-def tile(rgb: UInt8[np.ndarray, "row column 3"]) -> UInt8[np.ndarray, "side side 3"]:
+def tile(rgb: Pixels) -> Pixels:
     """The middle of a picture as a small square."""
     small = max(rgb.shape[:2]) < SIDE_PX  # pixels of a digit stay squares
     method = Image.Resampling.NEAREST if small else Image.Resampling.LANCZOS

@@ -88,16 +88,15 @@ def _figure(key: str, item: "Item", choices: Mapping[str, Sequence[str]]) -> "tu
 
 def _file(item: "Item", inputs: Subject, suffix: str, width_mm: int | None) -> Callable[[], bytes]:
     def make() -> bytes:
-        from vizkit.report.making import made
+        from vizkit.report.making import made, ready
 
         if suffix == "zip":
             return _slides(item, inputs)
         if suffix == "html":
             from vizkit.hosts.page import document
-            from vizkit.views.controls import checked
 
-            of = [inputs, *inputs.beside][: 1 + len(item.others)]
-            return document(checked(item.shows, of), of).encode()
+            _, view, of = ready(item, inputs)
+            return document(view, of).encode()
         content = getattr(made(item, inputs, width_mm=width_mm), suffix)
         return content.encode() if isinstance(content, str) else content
 

@@ -14,7 +14,7 @@ from vizkit.analysis.remarks.compute import adds
 from vizkit.figure.architecture.block_diagram import Diagram, Node, diagram, marks
 from vizkit.figure.canvas.rows import Rows, cell_box, text64
 from vizkit.figure.numbers import limit_of, squares
-from vizkit.figure.saved.plate import Mark
+from vizkit.figure.saved.plate import Drawn
 from vizkit.figure.scales import Scale, robust
 from vizkit.geometry import Box as Xyxy
 from vizkit.geometry import cell_of, id_at, name_of
@@ -186,7 +186,7 @@ def placed(nodes: Sequence[Node], width: float, tall: float) -> Diagram:
     return diagram(nodes, width, tall, residual, [(names.index("value"), names.index("heads"))])
 
 
-def on_paper(nodes: Sequence[Node], part: str, width: float) -> tuple[list[Mark], float]:
+def on_paper(nodes: Sequence[Node], part: str, width: float) -> Drawn:
     drawn = placed(nodes, width, PHONE[1])
     return marks(nodes, drawn, part), drawn.height
 
@@ -233,10 +233,10 @@ def products(of: Subject, parts: BlockParts, head: int, picture: Picture) -> Ite
     bias = None if part.bias is None else part.bias[head].nan_to_num(neginf=-math.inf)
     data = {
         "picture": data_url(picture.rgb),
-        "query": packed_floats(part.query[head]),
-        "key": packed_floats(part.key[head]),
-        "weights": packed_floats(part.weights[head]),
-        "bias": None if bias is None else packed_floats(bias),
+        "query": text64(part.query[head], "<f4"),
+        "key": text64(part.key[head], "<f4"),
+        "weights": text64(part.weights[head], "<f4"),
+        "bias": None if bias is None else text64(bias, "<f4"),
         "scale": float(part.scale[head]),
         "channels": part.query.shape[-1],
         "queries": names_of(part.tokens, part.query_ids),
@@ -244,10 +244,6 @@ def products(of: Subject, parts: BlockParts, head: int, picture: Picture) -> Ite
     }
     yield Canvas("vizkit_products", data, f"{picture.alt} of {of.name}", still=(picture,), of=of)
     yield Line(picture.caption)
-
-
-def packed_floats(values: Tensor) -> str:
-    return text64(values.numpy().astype("<f4"))
 
 
 def names_of(tokens: Tokens, ids: Tensor) -> list[tuple[str, Xyxy | None]]:
@@ -291,47 +287,32 @@ def over_picture(of: Subject, parts: BlockParts, values: Tensor, part: str) -> I
     token = id_at(tokens, of.asked) if tokens.grid else None
     if tokens.grid is None or token is None:
         return
-    name = name_of(tokens, token)
+    own = parts.attention.query_ids
+    asked: dict[str, Any] = {
+        "query_ids": np.array([token]),
+        "query_special": tokens.special,
+        "key_special": tokens.special,
+    }
     if part == "weights":
-        yield Heading(f"Softmax: what {name} attends to")
-        rows = rows_for_browser(values, parts.attention)
-        yield Map(rows, of.asked, "A row of the softmax in", "weight of a key", of=of, room=False)
+        words = f"Softmax: what {name_of(tokens, token)} attends to"
+        rows, drawn = rows_for_browser(values, parts.attention), ("A row of the softmax in", "weight of a key")
     elif part == "scores":
-        own = values[parts.attention.query_ids == token]  # rows differ by what no softmax sees, so each has its scale
-        reached = own[own.isfinite() & (own > MASKED)]
+        row = values[own == token]  # rows differ by what no softmax sees, so each has its scale
+        reached = row[row.isfinite() & (row > MASKED)]
         low, top = float(reached.min()), float(reached.max())
-        yield Heading(f"Scores of {name} with every key, {low:.2f} to {top:.2f}".replace("-", "−"))
-        keys, special = parts.attention.key_ids.numpy(), tokens.special
-        rows = Rows(
-            own.clamp(min=low).numpy(),
-            tokens.grid,
-            tokens.grid,
-            np.array([token]),
-            keys,
-            special,
-            special,
-            (low, top),
-            robust([reached.numpy()]),
-            "similarity",
-        )
-        yield Map(rows, of.asked, "A row of the scores in", "score of a key", of=of, room=False)
+        words = f"Scores of {name_of(tokens, token)} with every key, {low:.2f} to {top:.2f}".replace("-", "−")
+        asked |= {"key_ids": parts.attention.key_ids.numpy(), "bounds": (low, top), "scale": robust([reached.numpy()])}
+        rows = Rows(row.clamp(min=low).numpy(), tokens.grid, tokens.grid, kind="similarity", **asked)
+        drawn = "A row of the scores in", "score of a key"
     else:
-        own = parts.attention.query_ids
-        lengths, ids = values.norm(dim=-1), own[own >= 0].numpy()
-        lengths = lengths[own >= 0] if len(lengths) == len(own) else lengths
-        rows = Rows(
-            lengths.numpy()[None],
-            tokens.grid,
-            tokens.grid,
-            np.array([token]),
-            ids,
-            tokens.special,
-            tokens.special,
-            scale=robust([lengths.numpy()]),
-            kind="features",
-        )
-        yield Heading(f"{PARTS[part][0]}: how long each token’s vector is")
-        yield Map(rows, of.asked, "Lengths of vectors in", "length of a token's vector", of=of, room=False)
+        words = f"{PARTS[part][0]}: how long each token’s vector is"
+        lengths = values.norm(dim=-1)
+        lengths = (lengths[own >= 0] if len(lengths) == len(own) else lengths).numpy()
+        asked |= {"key_ids": own[own >= 0].numpy(), "scale": robust([lengths])}
+        rows = Rows(lengths[None], tokens.grid, tokens.grid, kind="features", **asked)
+        drawn = "Lengths of vectors in", "length of a token's vector"
+    yield Heading(words)
+    yield Map(rows, of.asked, *drawn, of=of, room=False)
 
 
 def arrays(of: Subject, box: Box, head: int) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from torch import Tensor
 
-from vizkit.analysis.attention.attention_map import received
+from vizkit.analysis.attention.attention_map import layers, received
 from vizkit.analysis.attention.feature_strength import times_median
 from vizkit.models.probes.flow import Step, strengths
 from vizkit.traces import Attention, NotApplicable, Tokens, Trace
@@ -62,7 +62,7 @@ def _boxes(of: Subject, quantity: Quantity) -> list[Box]:
     answers = (trace.logits.numel(),)
     lengths = of.kept("strengths", lambda: strengths(of.loaded, of.pixels))
     main = {features.tokens.name for features in trace.features}
-    learned = [layer for layer in trace.attention if layer.learned]
+    learned = layers(trace)
     kind: Quantity = quantity if learned else "strength"
     found, numbered = list[Box](), 0
     for step in steps:

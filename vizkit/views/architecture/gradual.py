@@ -12,6 +12,7 @@ from vizkit.datasets import insects, samples
 from vizkit.figure.charts import curves
 from vizkit.figure.token_colours import means, token_colours
 from vizkit.geometry import id_of, name_of, pixel_box
+from vizkit.image import zoomed
 from vizkit.models.families.gradual_reduction import token_sets
 from vizkit.models.probes.flow import Step
 from vizkit.models.probes.unreduced import unreduced
@@ -99,7 +100,7 @@ def stage(of: Subject, tokens: Tokens, sets: Sequence[Tokens], left: float) -> I
     x0, y0, x1, y1 = (round(edge) for edge in box)
     own = np.ascontiguousarray(seen[y0:y1, x0:x1])
     zoom = max(1, 96 * (sets[-1].grid or (1, 1))[0] // seen.shape[0])
-    drawn, words = own.repeat(zoom, 0).repeat(zoom, 1), f"its token, {name_of(tokens, id_of(tokens, cell))}"
+    drawn, words = zoomed(own, zoom), f"its token, {name_of(tokens, id_of(tokens, cell))}"
     yield Picture(drawn, f"The pixels of {words}", words, share=drawn.shape[1] / 1000)
 
 

@@ -207,8 +207,8 @@ def packed(box: Box, scale: Scale, most: int) -> dict[str, Any]:
         return sent
     sent |= {"rows": box.grid[0], "columns": box.grid[1]}
     if places is not None:
-        windows = None if box.windows is None else text64(box.windows.astype("<i4"))
-        sent |= {"values": text64(places.astype("<f4")), "scale": scale.of(places).packed(), "windows": windows}
+        windows = None if box.windows is None else text64(box.windows, "<i4")
+        sent |= {"values": text64(places, "<f4"), "scale": scale.of(places).packed(), "windows": windows}
     return sent
 
 

@@ -12,7 +12,7 @@ from vizkit.analysis.attention.attention_map import Query
 from vizkit.analysis.attention.walkthrough import Steps as Computed
 from vizkit.analysis.attention.walkthrough import beside, largest_difference, layer_output, single_head
 from vizkit.analysis.attention.walkthrough import steps as steps_of
-from vizkit.figure.canvas.rows import integers, text64
+from vizkit.figure.canvas.rows import text64
 from vizkit.figure.scales import SHARES
 from vizkit.geometry import middle_of, name_of
 from vizkit.models.probes.parts import Parts, attention_parts
@@ -167,7 +167,7 @@ def for_browser(row: Row) -> dict[str, Any]:
     }
     tokens = parts.tokens
     return {
-        **{name: None if vector is None else text64(vector.numpy().astype("<f4")) for name, vector in vectors.items()},
+        **{name: None if vector is None else text64(vector, "<f4") for name, vector in vectors.items()},
         "scale": head.scale,
         "shares": SHARES.packed(),
         "head": head.index,
@@ -180,7 +180,7 @@ def for_browser(row: Row) -> dict[str, Any]:
         "past": row.past,
         "query_specials": len(tokens.special),
         "query_grid": tokens.grid,
-        "key_ids": text64(integers(parts.key_ids.numpy())),
+        "key_ids": text64(parts.key_ids, "<i4"),
         "key_grid": parts.key_tokens.grid,
         "key_special": parts.key_tokens.special,
         "same": tokens == parts.key_tokens,

@@ -1,7 +1,6 @@
 """Feature maps: the strongest channels of any layer of a CNN, what a unit can see and what its number is made of."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -101,7 +100,7 @@ class FeatureMaps(View):
         shares = from_before(made)
         proof = Line(summed(made.value, float(convolved.after["convolution"][unit])))
         yield Columns(((shares,), (Heading(place), Metrics(tuple(through)), proof)))
-        yield Numbers(partial(dict, {"maps": maps.numpy(), "unit": np.array(unit), "shares": made.shares.numpy()}))
+        yield Numbers(lambda: {"maps": maps.numpy(), "unit": np.array(unit), "shares": made.shares.numpy()})
 
     def unit_of(self, maps: np.ndarray, order: Sequence[int]) -> Unit:
         """The chosen one, where it is drawn; else the largest of the channel."""

@@ -15,6 +15,8 @@ from vizkit.analysis.remarks import convolution
 from vizkit.analysis.swin.receptive_field import receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.figure.convolution.fields import framed
+from vizkit.geometry import Box
+from vizkit.image import whole_box
 from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.convolution.effective_field import EffectiveField, effective_fields
 from vizkit.models.probes.convolution.field_table import formula, rows_of
@@ -48,7 +50,7 @@ from vizkit.views.view import How, View
 USES = "what it uses"
 START = (0.4, 0.4)
 KINDS = {"cnn": "stage", "swin": "block", "vit": "layer"}  # what is counted in a network of each kind
-Frame = tuple[str, tuple[float, float, float, float]]
+Frame = tuple[str, Box]
 """(the layer after which a cell sees it, x0, y0, x1, y1 in pixels of the model's input)."""
 
 
@@ -119,7 +121,7 @@ class ReceptiveField(View):
             yield Folded(title, partial(layer_by_layer, own))
         yield Folded("Before transformers: what each network brought", ancestors)
         arrays = {f"{each.name}: pixels seen": np.array([box for _, box in frames]) for each, frames in every.items()}
-        yield Numbers(partial(dict, arrays))
+        yield Numbers(lambda: arrays)
 
     def used(self, first: Subject, of: Sequence[Subject], share: float) -> Later:
         """One pass backwards for each model that hands out what leaves its layers; `first` keeps what they find."""
@@ -183,7 +185,7 @@ def of_vit(of: Subject) -> list[Frame]:
     return [("layer 1", whole_of(of))]
 
 
-def whole_of(of: Subject) -> tuple[float, float, float, float]:
+def whole_of(of: Subject) -> Box:
     height, width = of.loaded.preprocessing.size_hw
     return 0.0, 0.0, float(width), float(height)
 
@@ -207,7 +209,7 @@ def whole_after(of: Subject, noun: str, frames: Sequence[Frame]) -> tuple[str, i
     return noun, next((number for number, area in enumerate(areas, 1) if area > 1 - 1e-9), None), len(frames), areas[0]
 
 
-def seen(of: Subject, box: tuple[float, float, float, float]) -> float:
+def seen(of: Subject, box: Box) -> float:
     """The share of the image that lies in a frame."""
     (_, _, width, height), (x0, y0, x1, y1) = whole_of(of), box
     return max(0.0, min(x1, width) - max(x0, 0)) * max(0.0, min(y1, height) - max(y0, 0)) / width / height
@@ -228,9 +230,7 @@ def drawn(of: Subject, kind: str, frames: Sequence[Frame]) -> tuple[Block, ...]:
     distinct = [each for at, each in enumerate(frames) if not at or each[1] != frames[at - 1][1]]
     x0, y0, x1, y1 = map(round, of.box_xyxy)
     seen = np.ascontiguousarray(of.rgb[max(y0, 0) : y1, max(x0, 0) : x1])
-    picture = framed(
-        seen, (0.0, 0.0, float(seen.shape[1]), float(seen.shape[0])), of.loaded.preprocessing.size_hw, distinct
-    )
+    picture = framed(seen, whole_box(seen), of.loaded.preprocessing.size_hw, distinct)
     cells = Map(
         grid_for_browser(cells_of(of, kind)),
         point_of(of),

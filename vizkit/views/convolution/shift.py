@@ -11,7 +11,7 @@ import torch
 from vizkit.analysis.remarks import convolution
 from vizkit.analysis.remarks.remark import joined
 from vizkit.figure import shift
-from vizkit.image import RGB, prepare, unprepare
+from vizkit.image import RGB, prepare, unprepare, zoomed
 from vizkit.models.probes.convolution.shifting import Moved, answers_when_moved, moved
 from vizkit.views import bundled
 from vizkit.views.blocks import (
@@ -105,7 +105,7 @@ class Shift(View):
         yield Columns(((picture, *lines), (chart, *(Answered(each.loaded) for each in of[:1]))), WIDTHS)
         cosines = np.array([each.cosine[:, 0].double().numpy() for each in answers.values()])
         arrays = {"cosine": cosines, "value": np.array([*values.values()])}
-        yield Numbers(partial(dict, {"distance_px": np.array(DISTANCES_PX), **arrays}))
+        yield Numbers(lambda: {"distance_px": np.array(DISTANCES_PX), **arrays})
 
 
 def many(shown: Sequence[str]) -> Blocks:
@@ -134,7 +134,7 @@ def seen(of: Subject, distance_px: int) -> RGB:
     pixels = torch.from_numpy(prepare(of.rgb, of.loaded.preprocessing)[0])[None]
     image = unprepare(moved(pixels, distance_px)[0].numpy(), of.loaded.preprocessing)
     zoom = max(1, -(-360 // image.shape[1]))
-    return image.repeat(zoom, 0).repeat(zoom, 1)
+    return zoomed(image, zoom)
 
 
 def values_of(of: Subject, answers: Moved) -> np.ndarray:

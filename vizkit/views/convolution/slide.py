@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.analysis.convolution.kernels import KERNELS
 from vizkit.analysis.convolution.sliding import Kind, Steps
@@ -14,7 +14,7 @@ from vizkit.analysis.convolution.walk import CHANNELS, PICTURE_AGAIN, Walk, Walk
 from vizkit.analysis.remarks import convolution
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.palette import SIGNED, colours
-from vizkit.image import digest_of
+from vizkit.image import Pixels, digest_of, zoomed
 from vizkit.models.probes.convolution.first_layer import first_layer
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Numbers, Picture, Said, first_said
@@ -243,8 +243,7 @@ def sent(walk: Walk, made: Walked, by_size: Mapping[int, Square | None]) -> dict
     image, steps = made.image.numpy().astype("<f4"), walk.steps
     own = None if walk.weights is None else walk.weights.numpy()
     packed = {
-        str(f): None if weights is None else text64(weights.astype("<f4"))
-        for f, weights in {**by_size, steps.f: own}.items()
+        str(f): None if weights is None else text64(weights, "<f4") for f, weights in {**by_size, steps.f: own}.items()
     }
     return {
         "of": f"{digest_of(made.shades)} {walk.name} {walk.kind} {packed} {walk.bias}",
@@ -256,7 +255,7 @@ def sent(walk: Walk, made: Walked, by_size: Mapping[int, Square | None]) -> dict
         "steps": (steps.f, steps.stride, steps.padding, steps.dilation),
         "most": (MOST_STRIDE, MOST_PADDING, MOST_DILATION),
         "kind": walk.kind,
-        "expected": text64(made.output.numpy().astype("<f4")),
+        "expected": text64(made.output, "<f4"),
         "picture_again": None if walk.mean else PICTURE_AGAIN,
         "signed": text64(colours(SIGNED)),
         "digits": 3 if walk.mean else 0,
@@ -279,15 +278,15 @@ def on_paper(walk: Walk, made: Walked) -> Blocks:
     yield Line(f"output {output.shape[0]} × {output.shape[1]}, {low} to {high}{colour}")
 
 
-def signed(values: np.ndarray) -> UInt8[np.ndarray, "row column 3"]:
+def signed(values: np.ndarray) -> Pixels:
     share = values / (float(np.abs(values).max()) or 1.0)
     return colours(SIGNED)[((share + 1) / 2 * 255).round().astype(np.uint8)]
 
 
-def large(pixels: np.ndarray) -> UInt8[np.ndarray, "row column 3"]:
+def large(pixels: np.ndarray) -> Pixels:
     """With its pixels seen."""
     zoom = max(1, 480 // max(pixels.shape[:2]))
-    return pixels.repeat(zoom, 0).repeat(zoom, 1)
+    return zoomed(pixels, zoom)
 
 
 def as_arrays(walk: Walk, made: Walked) -> dict[str, np.ndarray]:

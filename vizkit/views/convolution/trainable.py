@@ -171,7 +171,7 @@ class Trainable(View):
         yield against_depth(title, pre, post)
         every = np.array([norms.get(name, np.full(self.depth, 0.0)) for name in ACTIVATIONS])
         arrays = {"activations": np.array(list(norms)), "by_layer": every, "pre_norm": pre, "post_norm": post}
-        yield Numbers(partial(dict, arrays))
+        yield Numbers(lambda: arrays)
 
     def given(self, of: Subject) -> Blocks:
         """The curves, and what each activation of the model is given, as a histogram for every layer."""
@@ -192,7 +192,7 @@ class Trainable(View):
         counts = torch.stack([each.counts for each in layers]).numpy()
         shares = counts / counts.sum(1, keepdims=True)
         yield histograms(shares)
-        yield Numbers(partial(dict, {"edges": np.linspace(LOW, HIGH, BINS + 1), "shares": shares}))
+        yield Numbers(lambda: {"edges": np.linspace(LOW, HIGH, BINS + 1), "shares": shares})
 
     def normed(self, of: Subject) -> Blocks:
         """The same numbers before and after every norm."""
@@ -224,7 +224,7 @@ class Trainable(View):
         yield Columns(tuple(charts[:3]))
         yield Columns(tuple(charts[3:]))
         arrays = {"before": x.numpy(), **{name: result.values.numpy() for name, result in results.items()}}
-        yield Numbers(partial(dict, arrays))
+        yield Numbers(lambda: arrays)
 
 
 # ---- what is measured ------------------------------------------------------------------------------------------------

@@ -15,9 +15,9 @@ from vizkit.analysis.detection.boxes import corners, duplicates, found_again
 from vizkit.analysis.remarks.detection import Boxes as Counted
 from vizkit.datasets import samples
 from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
-from vizkit.figure.detection.on_picture import RGB, Frame, Panel, Panels
+from vizkit.figure.detection.on_picture import Frame, Panel, Panels
 from vizkit.figure.palette import MARKS, class_colours
-from vizkit.image import data_url
+from vizkit.image import Pixels, data_url
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Canvas, Paper
@@ -55,8 +55,8 @@ class Given:
     of: Subject
     model: "Detector"
     key: tuple[str, int]
-    rgb: RGB
-    shown: RGB
+    rgb: Pixels
+    shown: Pixels
     title: str
     number: int = 0
     truth: Scene | None = None

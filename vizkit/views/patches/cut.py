@@ -11,7 +11,7 @@ from vizkit.analysis.remarks import patches
 from vizkit.figure.canvas.rows import sixteen_bits, step_of, text64
 from vizkit.figure.charts import heat_map
 from vizkit.figure.patches import pulled_apart
-from vizkit.image import data_url
+from vizkit.image import data_url, zoomed
 from vizkit.views.blocks import Block, Blocks, Canvas, Chart, Columns, Heading, Line, Numbers, Picture, Said
 from vizkit.views.controls import number
 from vizkit.views.patches.cut_rows import PATTERNS, STEPS, CutUp, Size, cut_of, named, place_in
@@ -84,7 +84,7 @@ class Cut(View):
         picture = Picture(pulled_apart(seen, size.grid, index) if cutting else seen, "The input of the model")
         part = seen[row * size.patch : (row + 1) * size.patch, column * size.patch : (column + 1) * size.patch]
         beside: list[Block] = [Heading(f"Patch {index + 1}: row {row + 1}, column {column + 1}")]
-        beside.append(Picture(part.repeat(8, 0).repeat(8, 1), "The patch, enlarged", share=0.4))
+        beside.append(Picture(zoomed(part, 8), "The patch, enlarged", share=0.4))
         done = ceil(self.step) if own else 0
         beside += cut.strips(index)[: done - 2 + (done == STEPS)] if done > 2 else []  # of other sizes there are none
         yield Line(size.words)

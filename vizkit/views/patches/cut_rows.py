@@ -9,15 +9,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float
 
 from vizkit.analysis.attention.attention_map import windows_of
 from vizkit.analysis.attention.patches import Cost, cost, main_patterns, patchify
 from vizkit.analysis.remarks.remark import begun, counted
 from vizkit.figure.canvas.rows import text64
 from vizkit.figure.patches import MOST_APART, blue_to_red, colour_strips, filter_tiles, strip
+from vizkit.figure.scales import Places
 from vizkit.geometry import id_at
-from vizkit.image import data_url, prepare
+from vizkit.image import RGB, data_url, prepare
 from vizkit.models.probes.parts import PatchEmbedding, attention_parts, patch_embedding
 from vizkit.models.probes.positions import learned_table
 from vizkit.traces import NotApplicable, Tokens
@@ -49,26 +50,26 @@ class Sheet:
 
     name: str
     before: str
-    values: Float[np.ndarray, "row column"]
+    values: Places
     limit: float
     step: int
     of: str = "patch"
     above: Float[np.ndarray, "special column"] | None = None
-    tiles: UInt8[np.ndarray, "height width 3"] | None = None
+    tiles: RGB | None = None
 
     @property
     def size(self) -> str:
         size = f"{self.values.shape[0] + (0 if self.above is None else len(self.above))} × {self.values.shape[1]}"
         return f"{size}, ±{self.limit:.2g}" if self.tiles is None else f"W is {size}"
 
-    def thinned(self, values: Float[np.ndarray, "row column"]) -> Float[np.ndarray, "some_rows some_columns"]:
+    def thinned(self, values: Places) -> Float[np.ndarray, "some_rows some_columns"]:
         """At most SHEET_SIDE × SHEET_SIDE of these numbers, −1 to 1."""
         rows, columns = (-(-count // SHEET_SIDE) for count in values.shape)
         return (values[::rows, ::columns] / (self.limit or 1.0)).clip(-1, 1)
 
-    def packed(self, values: Float[np.ndarray, "row column"]) -> dict[str, Any]:
+    def packed(self, values: Places) -> dict[str, Any]:
         some = self.thinned(values)
-        text = text64((some * 127).round().astype(np.int8))
+        text = text64((some * 127).round(), "i1")
         return {"values": text, "rows": some.shape[0], "columns": some.shape[1]}
 
     def for_browser(self) -> dict[str, Any]:
@@ -278,7 +279,6 @@ def sizes_of(of: Subject, tokens: Tokens, size_hw: tuple[int, int], dim: int) ->
                     (zoom * size_hw[0], zoom * size_hw[1]),
                     patch,
                     dim,
-                    1,
                     None if window is None else min(*window, zoom * grid[0], zoom * grid[1]),
                     special=len(special),
                 )

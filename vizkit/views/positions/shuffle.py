@@ -7,9 +7,8 @@ from functools import partial
 from math import prod
 from typing import Any
 
-import numpy as np
 import torch
-from jaxtyping import Int, UInt8
+from jaxtyping import Int
 from torch import Tensor
 
 from vizkit.analysis.attention.patches import exchanged, patchify, permutation, shuffle
@@ -20,7 +19,7 @@ from vizkit.datasets import photographs, samples
 from vizkit.figure.class_bars import Axis, ClassBars
 from vizkit.figure.palette import OTHERS, class_colours
 from vizkit.figure.patches import beside
-from vizkit.image import data_url
+from vizkit.image import Pixels, data_url
 from vizkit.models import family_of, pixels_of
 from vizkit.models.probes.positions import first_grid, logits_shuffled
 from vizkit.traces import NotApplicable
@@ -49,7 +48,6 @@ KINDS = {True: "with its positions", False: "positions removed"}
 AT_ONCE = 10_000_000  # parameters; above, 48 passes take more than a few seconds and are made when wanted
 MOST_EXCHANGED = 400  # characters of the pairs that somebody has exchanged
 PAIR = re.compile(r"\b([1-9]\d{0,4})-([1-9]\d{0,4})\b")
-RGB = UInt8[np.ndarray, "_row _column 3"]
 Order = Int[Tensor, " patch"]
 
 
@@ -246,7 +244,7 @@ def most_alike(of: Subject) -> tuple[str, float]:
     return max(found.items(), key=lambda each: each[1])
 
 
-def answers_of(of: Subject, pictures: Sequence[RGB], positioned: bool, name: str, order: Order) -> list[Answers]:
+def answers_of(of: Subject, pictures: Sequence[Pixels], positioned: bool, name: str, order: Order) -> list[Answers]:
     """What the model says of every image in order and shuffled. `name`: of the images, for what is kept."""
 
     def logits(order: Order) -> Tensor:

@@ -50,7 +50,7 @@ def bias_table(of: Subject, layer: int, head: int, query: int, ids: Int[Tensor, 
         "vizkit_bias",
         {
             "window": (rows, columns),
-            "values": text64(values.numpy().astype("<f4")),
+            "values": text64(values, "<f4"),
             "tones": text64(tones),
             "ramp": text64(ramp),
             "ids": ids.tolist(),

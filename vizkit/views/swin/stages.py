@@ -96,7 +96,7 @@ class Stages(View):
         """One layer with global attention and in windows, at the chosen side of the image, and both against it."""
         stride, side = round(stage.tokens.stride), stage.blocks[0].window[0]
         sizes = [own_px * times for times in range(1, MOST_TIMES + 1)]
-        costs = [beside(size, stride, stage.channels, stage.heads, side) for size in sizes]
+        costs = [beside(size, stride, stage.channels, side) for size in sizes]
         lines = {}
         for name, each in zip(("global", f"windows of {side}"), zip(*costs, strict=True), strict=True):
             counts = [float(cost.layer) for cost in each]

@@ -238,8 +238,8 @@ def padding(parts: WindowParts, token: int) -> Blocks:
     assert parts.tokens.grid is not None
     lost = lost_to_padding(parts.weights, parts.ids)
     grid, window = parts.tokens.grid, parts.window
-    size = (grid[0] + -grid[0] % window[0], grid[1] + -grid[1] % window[1])
-    ids = whole(parts.ids, size, window).numpy()
+    ids = whole(parts.ids, grid, window).numpy()
+    size = ids.shape
     yield Heading("Padding")
     yield Line(
         f"Windows of {window[0]} × {window[1]} do not divide {grid[0]} × {grid[1]} tokens, so {size[0] - grid[0]} rows "
@@ -247,7 +247,7 @@ def padding(parts: WindowParts, token: int) -> Blocks:
         f"chance. The chosen token gives {in_percent(float(lost[parts.ids == token]))} of its attention to them, "
         f"all tokens together {in_percent(float(lost.nanmean()))}."
     )
-    percent = 100 * whole(lost, size, window).numpy()
+    percent = 100 * whole(lost, grid, window).numpy()
     figure = window_map(
         percent,
         "attention lost to padding, %, on the grid as the block cuts it",

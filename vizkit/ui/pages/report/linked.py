@@ -3,8 +3,6 @@
 import base64
 import binascii
 import hashlib
-import re
-import time
 import zlib
 from contextlib import suppress
 
@@ -15,9 +13,10 @@ from vizkit.report.document import MOST_BYTES
 from vizkit.settings import settings
 from vizkit.ui.plain import plain
 from vizkit.ui.session import report as session_report
+from vizkit.ui.session import uploads
 from vizkit.ui.session.address import drop, put
 from vizkit.ui.session.report import REFUSED, shown, take
-from vizkit.ui.session.uploads import UploadError, arrived, root, store, uploader, used
+from vizkit.ui.session.uploads import UploadError, arrived, root, store, uploader
 from vizkit.ui.sidebar.inputs import AWAY, TYPES, samples
 
 PARAMETER, LINKED = "report", "_report_linked"  # (the digest of a link, the report as it was then)
@@ -129,11 +128,9 @@ def keep() -> None:
 
 def kept(digest: str) -> bytes:
     """The replay.json with this digest; nothing where there is none, or it has lain there too long."""
-    if not settings().keep_pictures or not re.fullmatch("[0-9a-f]{64}", digest):
-        return b""
-    place = root() / digest / "replay.json"
+    place = uploads.kept(digest, "replay.json")
     with suppress(OSError):
-        if used(place) > time.time() - 3600 * settings().uploads_kept_hours and place.stat().st_size <= MOST_BYTES:
+        if place and place.stat().st_size <= MOST_BYTES:
             data = place.read_bytes()
             return data if hashlib.sha256(data).hexdigest() == digest else b""
     return b""

@@ -1,6 +1,7 @@
 """The pictures of the report, each with its comment; what can be saved of them together."""
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -187,51 +188,45 @@ def _downloads(entries: list[Entry], inputs: list[Subject]) -> None:
     st.session_state.setdefault("report_title", session_report.shown().title)  # a widget forgets when its page is left
     title = st.text_input("Title", max_chars=LONGEST_TITLE, width=420, key="report_title", on_change=_titled)
     report, stem = Report(title or "", tuple(entries)), name_of_file(title or "") or "report"
-
-    def page() -> bytes:
-        return html(report, inputs).encode()
-
-    def folder() -> bytes:
-        return zipped(report, inputs)
-
-    def slides() -> bytes:
-        return pptx(report, inputs)
-
-    st.download_button(
-        "One page (HTML)",
-        page,
-        f"{stem}.html",
-        "text/html",
-        key="report_html",
-        type="primary",
-        icon=":material/download:",
-        disabled=not entries,
-        on_click="ignore",
-        help="It opens in any browser, where its figures can be played, and prints, or is saved as PDF, by its button.",
-    )
-    st.download_button(
-        "Slides (PPTX)",
-        slides,
-        f"{stem}.pptx",
-        PPTX,
-        key="report_pptx",
-        icon=":material/slideshow:",
-        disabled=not entries,
-        on_click="ignore",
-        help="16:9, a slide for each figure; its comment is beside it, where it came from is in the notes.",
-    )
-    st.download_button(
-        "Folder with numbers (ZIP)",
-        folder,
-        f"{stem}.zip",
-        "application/zip",
-        key="report_zip",
-        icon=":material/folder_zip:",
-        disabled=not entries,
-        on_click="ignore",
-        help="Figures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” "
-        "makes the same figures again.",
-    )
+    for label, suffix, kind, icon, make, help in (
+        (
+            "One page (HTML)",
+            "html",
+            "text/html",
+            "download",
+            lambda: html(report, inputs).encode(),
+            "It opens in any browser, where its figures can be played, and prints, or is saved as PDF, by its button.",
+        ),
+        (
+            "Slides (PPTX)",
+            "pptx",
+            PPTX,
+            "slideshow",
+            partial(pptx, report, inputs),
+            "16:9, a slide for each figure; its comment is beside it, where it came from is in the notes.",
+        ),
+        (
+            "Folder with numbers (ZIP)",
+            "zip",
+            "application/zip",
+            "folder_zip",
+            partial(zipped, report, inputs),
+            "Figures as PNG and SVG, their numbers, and a replay.json: “vizkit report replay.json” makes the same "
+            "figures again.",
+        ),
+    ):
+        st.download_button(
+            label,
+            make,
+            f"{stem}.{suffix}",
+            kind,
+            key=f"report_{suffix}",
+            type="primary" if suffix == "html" else "secondary",
+            icon=f":material/{icon}:",
+            disabled=not entries,
+            on_click="ignore",
+            help=help,
+        )
 
 
 def _titled() -> None:

@@ -26,23 +26,16 @@ FOLDER = "a folder on this machine"
 SETS = (DATA, "digits", FOLDER)
 
 
-@dataclass(frozen=True)
-class Facts:
-    """Of a set: its labels, and how many pictures it has to learn from."""
-
-    labels: tuple[str, ...]
-    images: int
-
-
-def facts(data: str, data_seed: int = 0) -> Facts | None:
-    """None where the set cannot be opened any more, or would have to be downloaded."""
+def images_of(data: str) -> int | None:
+    """How many images a set has to learn from; None where it cannot be opened any more, or would have to be
+    downloaded."""
     if data.startswith("torchvision:"):
         return None
     try:
-        contents = preview(data, 0, data_seed, changed(data))
+        contents = preview(data, 0, 0, changed(data))
     except DatasetError:
         return None
-    return Facts(contents.labels, IMAGES if data.split(":")[0] == "insects" else contents.images["train"])
+    return IMAGES if data.split(":")[0] == "insects" else contents.images["train"]
 
 
 # ---- training them ---------------------------------------------------------------------------------------------------
@@ -165,13 +158,13 @@ def _planned_runs(data: str, seed: int) -> Planned | None:
         st.caption("Choose a folder with one folder of images for each class.")
         return None
     with st.spinner("Opening the images …"):
-        known = facts(data)
-    if known is None:
+        images = images_of(data)
+    if images is None:
         st.error("These images cannot be opened for training; the Train page says why.", icon=":material/broken_image:")
         return None
     folder = runs_root() / folder_of(data)
     try:
-        return Planned(folder, plan(folder.as_posix(), seed, data, known.images))
+        return Planned(folder, plan(folder.as_posix(), seed, data, images))
     except RecipeError as error:
         st.error(plain(error), icon=":material/edit:")
         return None

@@ -114,7 +114,8 @@ def form(asked: Asked, models: list[str], usual: Usual) -> None:
     request, refused = asked.request(data, split, images, models, image_set.digest)
     for sentence in refused:
         st.caption(f":material/block: {plain(sentence)}")
-    show_few(asked, image_set, pictures, words)
+    st.markdown(f"**{len(image_set):,} {asked.things}** of **{len(image_set.labels)} classes**")
+    data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
     for note in image_set.notes:
         st.caption(f":material/info: {plain(note)}")
     if not request.models:
@@ -191,11 +192,6 @@ def preview(asked: Asked, data: str, split: str, images: int) -> tuple[Any, list
         st.error(plain(error), icon=":material/broken_image:")
         return None, [], []
     return image_set, pictures, words
-
-
-def show_few(asked: Asked, image_set: Any, pictures: list, words: list[str]) -> None:
-    st.markdown(f"**{len(image_set):,} {asked.things}** of **{len(image_set.labels)} classes**")
-    data_choice.row(pictures, [name[:24] for name in words], data_choice.SIDE_PX)
 
 
 @st.cache_resource(ttl=60, max_entries=8, show_spinner=False)
