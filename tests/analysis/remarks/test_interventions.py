@@ -181,9 +181,9 @@ def test_the_head_that_matters_most() -> None:
     """The first cannot be told from 0: its interval touches it."""
     said = of_heads([(0, 0), (2, 3), (1, 1)], [0.25, 2.0, -0.5], [0.25, 0.1, 0.25], 0.5)
     assert said == (
-        "Head 4 of layer 3 matters most: without it the answer loses 2.000 ± 0.122 nats (95 % for all 3 heads together, "
-        "Bonferroni). 1 of 3 heads cannot be told from no loss at all; the gradient's estimate ranks them with a "
-        "correlation of 0.50."
+        "Head 4 of layer 3 matters most: without it the answer loses 2.000 ± 0.122 nats (95 % for all 3 heads "
+        "together, Bonferroni). 1 of 3 heads cannot be told from no loss at all; the gradient's estimate ranks them "
+        "with a correlation of 0.50."
     )
     assert of_heads([(0, 0)], [1.0], [0.1], math.nan).endswith("0 of 1 heads cannot be told from no loss at all.")
 
@@ -322,6 +322,6 @@ def test_layers_of_two_models_that_agree() -> None:
         f"{by} the most alike are layer 1 of ViT and layer 2 of CNN (0.50); the last layers of both agree to 0.12."
     )
     assert three == (
-        f"{by} neighbouring layers of ViT agree to 0.50 on average, least layers 2 and 3 (0.25); the first and the last "
-        "agree to 0.25."
+        f"{by} neighbouring layers of ViT agree to 0.50 on average, least layers 2 and 3 (0.25); the first and the "
+        "last agree to 0.25."
     )

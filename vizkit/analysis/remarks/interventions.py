@@ -60,8 +60,8 @@ def of_overlap(title: str, shared: float) -> str:
 
 
 def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX, instead: str = "no image") -> str:
-    """How many parts, called `what`, the answer `name` needs, or falls without. `instead`: what the model is given where
-    none of them is there, "a plain image"."""
+    """How many parts, called `what`, the answer `name` needs, or falls without. `instead`: what the model is given
+    where none of them is there, "a plain image"."""
     text, count = value_of(head), len(result.order)
     first, last = (text(result.probability[at]) for at in (0, -1))
     some, s = f"{count} of {result.parts} {what}", "s" if count == 1 else ""
@@ -100,7 +100,8 @@ def of_heads(
     likeness: bool = False,
 ) -> str:
     """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals of each by
-    itself, which are widened so that all hold together, and the rank correlation of a gradient's estimate with them; `likeness`: what an embedding loses of its cosine with its own."""
+    itself, which are widened so that all hold together, and the rank correlation of a gradient's estimate with them;
+    `likeness`: what an embedding loses of its cosine with its own."""
     told, best = not_chance(lost, half), matters_most(lost, half)
     (layer, head), surely, idle = names[best], told[best] and lost[best] > 0, told.count(False)
     what, unit = (

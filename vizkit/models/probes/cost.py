@@ -125,8 +125,8 @@ def seconds_of(
     loaded: Loaded, pixels: Tensor, tell: Callable[[], None] = lambda: None
 ) -> tuple[float, float, float, int]:
     """(median, fastest, slowest) seconds of a pass for one of the images (image, channel, height, width) that are
-    already on the device, and how many passes there were. By the clock on the wall, after one pass to get warm; up to 25
-    passes, at least 3, ending after 4 s. `tell` is called between passes and may raise."""
+    already on the device, and how many passes there were. By the clock on the wall, after one pass to get warm; up to
+    25 passes, at least 3, ending after 4 s. `tell` is called between passes and may raise."""
     pixels, ask = pixels.to(loaded.device), logits_of_batch(loaded)
     durations: list[float] = []
     with torch.no_grad():

@@ -286,8 +286,8 @@ def source_of(of: Subject) -> str:
 
 
 def tested(run: RunFolder) -> Facts:
-    """How often a model is right on the test images of its own data, 0 to 1, with half of its 95 % interval. Nothing of one
-    without classes, or that no recipe made."""
+    """How often a model is right on the test images of its own data, 0 to 1, with half of its 95 % interval. Nothing
+    of one without classes, or that no recipe made."""
     result = run.read("result.json")
     try:
         recipe = run.recipe
@@ -333,8 +333,8 @@ def times(found: Measured, batch: int) -> Facts:
 
 def spread(seconds: tuple[float, float, float]) -> str:
     """The fastest, and in brackets the median."""
-    median, low, _ = (f"{ms:,.0f}" if (ms := 1e3 * value) >= 100 else f"{ms:.3g}" for value in seconds)
-    return f"{low} ms (median {median})"
+    median, low = (f"{ms:,.0f}" if (ms := 1e3 * value) >= 100 else f"{ms:.3g}" for value in seconds[:2])
+    return f"{low} ms (median {median} ms)"
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------
