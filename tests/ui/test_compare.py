@@ -6,6 +6,7 @@ import pytest
 from PIL import Image
 
 from tests.ui.conftest import CNN, SWIN, VIT, at_rest, fine, opened, sent_to, texts
+from vizkit.models.probes.cost import Measured
 from vizkit.ui.session import models
 from vizkit.ui.widgets import known
 
@@ -204,6 +205,40 @@ def test_cost_is_measured_beside_the_page():
     assert table.loc["Tokens or places", "ViT · digits"] == "65"
     assert all("ms (" in each and each.endswith("of 2") for each in table.loc["Time of each of many at once"])
     assert "Measured on: CPU" in texts(test)
+
+
+def test_what_was_measured_is_measured_again_by_a_click(monkeypatch: pytest.MonkeyPatch):
+    """Of a time that something else disturbed."""
+    made = []
+
+    def measure(loaded, pixels, batch, tell):
+        made.append(loaded.name)
+        ms = 1e-3 * len(made)
+        return Measured(1, 1, {1: (5 * ms, ms, 9 * ms), batch: (ms, ms, ms)}, 3, "CPU")
+
+    monkeypatch.setattr("vizkit.views.compare.cost.measure", measure)
+    test = opened("compare", models=[VIT, CNN], image="digit 3", compare_view="Cost", compare_against="Time")
+    test = at_rest(test)
+    assert test.dataframe[0].value.set_index("").loc["Time, one image", "CNN · digits"] == "2 ms (median 10 ms)"
+    assert "Of the models that are measured " in texts(test)
+    assert "2.0 times the time of ViT · digits" in texts(test)
+    assert "Measured of chosen models alone, so not drawn: Swin · digits" in texts(test)
+    (again,) = [each for each in test.button if each.label == "Measure again"]
+    again.click().run()
+    test = at_rest(test)
+    assert len(made) == 4
+    assert test.dataframe[0].value.set_index("").loc["Time, one image", "CNN · digits"] == "4 ms (median 20 ms)"
+
+
+def test_where_one_model_is_shown_two_are_a_click_away():
+    test = side_by_side(image="china")
+    assert len(test.session_state["models"]) == 1
+    (link,) = [each for each in test.button if each.label == "See two models on a drawn insect"]
+    link.click().run()
+    fine(test)
+    assert test.session_state["image"] == "mayfly nymph"
+    assert len(test.session_state["models"]) == 2
+    assert {len(row) for row in rows_of(test).values()} == {2}
 
 
 def test_one_model_is_compared_with_another_that_knows_the_same_images():

@@ -23,7 +23,7 @@ from vizkit.ui.session.subjects import NOTHING, NamedSubject
 from vizkit.ui.sidebar import inputs
 from vizkit.ui.widgets import chart, known, table
 from vizkit.ui.widgets.controls import go_on
-from vizkit.views import VIEWS, Entry
+from vizkit.views import VIEWS, Entry, bundled
 from vizkit.views import entry as entry_of
 from vizkit.views.address import to_address
 from vizkit.views.blocks import (
@@ -217,6 +217,9 @@ def _later(to: Drawing, block: Later) -> None:
     background.show(task)
     with found:
         show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+    if block.again and not todo and not background.at_work(task):
+        told = {"on_click": background.start, "args": (task, partial(do, of, block.jobs))}
+        st.button(block.again, icon=":material/refresh:", key=f"again_{task}", **told)
 
 
 def _canvas(to: Drawing, block: Canvas) -> None:
@@ -263,9 +266,15 @@ def _link(to: Drawing, block: Link) -> None:
     if isinstance(block.view, str):
         go_on(block.words, VIEWS[block.view], key)
     else:
-        told = {"icon": ":material/arrow_forward:", "key": key, "on_click": open_view, "args": (block.view,)}
-        if st.button(block.words, **told) and entry_of(block.view) != to.entry:
+        told = {"icon": ":material/arrow_forward:", "key": key, "on_click": _open, "args": (block,)}
+        if st.button(block.words, **told) and (block.image or entry_of(block.view) != to.entry):
             st.rerun()  # a fragment draws itself alone: another view is the page's
+
+
+def _open(block: Link) -> None:
+    open_view(block.view)
+    if block.image:
+        st.session_state["image"], st.session_state["models"] = block.image, bundled.usual(block.image)
 
 
 def _to_report(to: Drawing, block: ToReport) -> None:

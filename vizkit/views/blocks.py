@@ -243,10 +243,12 @@ class Paper(Block):
 
 
 class Link(Block):
-    """A button of a page with these words, to a view by its name in `VIEWS`, or to one of this page as it is set."""
+    """A button of a page with these words, to a view by its name in `VIEWS`, or to one of this page as it is set;
+    `image`: of this sample, with the models that are shown of it where nobody has chosen."""
 
     words: str
     view: Any
+    image: str = ""
 
 
 class ToReport(Block):
@@ -288,13 +290,15 @@ class Job:
 
 class Later(Block):
     """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs.
-    `button`: what starts them on a page, if anything; `only_asked`: other hosts do not wait for all."""
+    `button`: what starts them on a page, if anything; `again`: what does them anew there, of what is never twice the
+    same; `only_asked`: other hosts do not wait for all."""
 
     of: "Subject"
     jobs: tuple[Job, ...]
     show: Callable[[Mapping[Hashable, Any]], Iterable[Block]]
     button: str = ""
     only_asked: bool = False
+    again: str = ""
 
     def now(self) -> Iterable[Block]:
         """The blocks when everything is done, done here."""

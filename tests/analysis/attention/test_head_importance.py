@@ -37,17 +37,18 @@ def test_rank_correlation_by_hand():
 def test_the_sentence_counts_heads_that_lose_nothing():
     said = of_heads(NAMES, [2.0, 0.0, 0.1], [0.5, 0.1, 0.2], 0.75)
     assert said == (
-        "Head 1 of layer 1 matters most: without it the answer loses 2.00 ± 0.50 nats. 2 of 3 heads cannot be told "
-        "from no loss at all; the gradient's estimate ranks them with a correlation of 0.75."
+        "Head 1 of layer 1 matters most: without it the answer loses 2.000 ± 0.611 nats (95 % for all 3 heads "
+        "together, Bonferroni). 2 of 3 heads cannot be told from no loss at all; the gradient's estimate ranks them "
+        "with a correlation of 0.75."
     )
     # A larger mean that chance alone may give does not matter most.
     assert of_heads(NAMES, [0.3, 0.1, 0.0], [0.4, 0.05, 0.1], 1.0).startswith(
-        "Of heads whose loss is no chance, head 2 of layer 1 matters most: without it the answer loses 0.10 ± 0.05 "
-        "nats; a larger loss (0.30 ± 0.40) may be chance."
+        "Of heads whose loss is no chance, head 2 of layer 1 matters most: without it the answer loses 0.100 ± 0.061 "
+        "nats (95 % for all 3 heads together, Bonferroni); a larger loss (0.300 ± 0.489) may be chance."
     )
     # Of three heads one passes its own bound of 5 % by chance more often than that.
-    assert of_heads(NAMES, [0.11, 0.0, 0.0], [0.1] * 3, 1.0).startswith("No head stands out of the noise")
+    assert of_heads(NAMES, [0.11, 0.0, 0.0], [0.1] * 3, 1.0).startswith("No head certainly matters alone")
     assert of_heads(NAMES, [0.09, 0.0, 0.0], [0.1] * 3, 1.0).startswith(
-        "No head stands out of the noise: without head 1 of layer 1 the answer loses 0.09 ± 0.10 nats, as the largest "
-        "of 3 may by chance"
+        "No head certainly matters alone: without head 1 of layer 1 the answer loses 0.090 ± 0.122 nats (95 % for all "
+        "3 heads together, Bonferroni), which may be chance;"
     )

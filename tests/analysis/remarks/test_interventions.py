@@ -111,14 +111,13 @@ def test_smallest_sets_in_words():
 
     assert (
         said("keep", (3, 1), (0.1, 0.3, 0.6))
-        == "2 of 40 patches (5 %) alone keep the answer gull, at 60 %; without any it has 10 %."
+        == "2 of 40 patches alone keep the answer gull, at 60 %; without any it has 10 %."
     )
     assert (
-        said("flip", (3,), (0.9, 0.2))
-        == "Without 1 of 40 patches (2 %) the answer is no longer gull, which falls to 20 %."
+        said("flip", (3,), (0.9, 0.2)) == "Without 1 of 40 patches the answer is no longer gull, which falls to 20 %."
     )
     assert said("keep", (), (0.7,)) == "No patches are needed: gull is the answer without any, at 70 %."
-    assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches (5 %) are not enough yet: gull is at 70 %."
+    assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches are not enough yet: gull is at 70 %."
 
 
 def test_deciding_parts_in_words():
@@ -138,9 +137,9 @@ def test_the_numbers_and_the_least_change_of_an_answer() -> None:
 
 def test_one_part_that_is_or_is_not_enough() -> None:
     one = of_smallest(Search("keep", (3,), (0.25, 0.75), True, 4, 9), "patches", "gull")
-    assert one == "1 of 4 patches (25 %) alone keeps the answer gull, at 75 %; without any it has 25 %."
+    assert one == "1 of 4 patches alone keeps the answer gull, at 75 %; without any it has 25 %."
     less = of_smallest(Search("keep", (3,), (0.1, 0.2), False, 4, 9), "patches", "gull")
-    assert less == "1 of 4 patches (25 %) is not enough yet: gull is at 20 %."
+    assert less == "1 of 4 patches is not enough yet: gull is at 20 %."
 
 
 def test_of_an_image_among_others_the_nearest_is_named() -> None:
@@ -158,10 +157,17 @@ def test_of_an_image_among_others_the_nearest_is_named() -> None:
         "With a head off, the likeness to itself hardly moves, at 1.000; the nearest other image stays cat, 0.501."
     )
     assert changed([0.2, 0.3, 0.4]) == f"{falls} 0.200, and it is nearer to cup, 0.400."
-    search = Search("keep", (3,), (0.1, 0.6), True, 40, 99, ((0.7, 0.2), (0.65, 0.3)))
-    assert of_smallest(search, "patches", names[0], LIKENESS, names[1:]) == (
-        "1 of 40 patches (2 %) alone keeps half of what all patches together give: the likeness to itself goes from "
-        "0.100 to 0.600, and it is nearer to cat, 0.650."
+
+
+def test_of_a_likeness_what_nothing_has_already_is_said() -> None:
+    kept = Search("keep", (3, 4), (0.678, 0.7, 0.847), True, 36, 99)
+    assert of_smallest(kept, "regions", "likeness to itself", LIKENESS, "a plain image") == (
+        "A plain image already has a likeness to itself of 0.678; 2 of 36 regions bring it half way to 1 (0.847)."
+    )
+    lost = Search("flip", (3,), (1.0, 0.8), True, 36, 99)
+    assert of_smallest(lost, "regions", "likeness to itself", LIKENESS, "a plain image") == (
+        "Without 1 of 36 regions the likeness to itself falls from 1.000 to 0.800, more than half way to that of a "
+        "plain image."
     )
 
 
@@ -175,8 +181,9 @@ def test_the_head_that_matters_most() -> None:
     """The first cannot be told from 0: its interval touches it."""
     said = of_heads([(0, 0), (2, 3), (1, 1)], [0.25, 2.0, -0.5], [0.25, 0.1, 0.25], 0.5)
     assert said == (
-        "Head 4 of layer 3 matters most: without it the answer loses 2.00 ± 0.10 nats. 1 of 3 heads cannot be told "
-        "from no loss at all; the gradient's estimate ranks them with a correlation of 0.50."
+        "Head 4 of layer 3 matters most: without it the answer loses 2.000 ± 0.122 nats (95 % for all 3 heads "
+        "together, Bonferroni). 1 of 3 heads cannot be told from no loss at all; the gradient's estimate ranks them "
+        "with a correlation of 0.50."
     )
     assert of_heads([(0, 0)], [1.0], [0.1], math.nan).endswith("0 of 1 heads cannot be told from no loss at all.")
 
@@ -276,6 +283,13 @@ def test_what_a_head_does_tells_of_how_much_it_matters() -> None:
     assert of_behaviour("distance", [(0, 0)], [math.nan], None) is None
 
 
+def test_heads_with_the_same_number_are_named_together() -> None:
+    names = [(0, 5), (2, 1), (3, 0), (4, 0), (5, 0), (6, 0)]
+    assert of_behaviour("far", names, [9.114, 9.11, 1.0, 1.0, 1.0, 1.0], None, "patches") == (
+        "Far: the most in head 6 of layer 1 and head 2 of layer 3 (9.11 patches), the least in 4 heads (1.00 patches)."
+    )
+
+
 def test_how_many_heads_can_go() -> None:
     said = of_pruning(24, {"measured": 8, "estimate": 6, "random": 1}, 0.95)
     assert said == (
@@ -302,6 +316,12 @@ def test_layers_of_two_models_that_agree() -> None:
     one = of_alignment(np.array([[1.0]]), "ViT", "")
     two = of_alignment(np.array([[0.25, 0.5], [np.nan, 0.125]]), "ViT", "CNN")
     three = of_alignment(np.array([[1, 0.75, 0.25], [0.75, 1, 0.25], [0.25, 0.25, 1]]), "ViT", "")
-    assert "agree to 1.00 on average" in one
-    assert two.endswith("layer 1 of ViT and layer 2 of CNN (0.50); the last layers of both agree to 0.12.")
-    assert three == "In ViT layers next to each other agree to 0.50 on average, the first and the last to 0.25."
+    by = "By CKA, which is 1 for the same,"
+    assert one == f"{by} neighbouring layers of ViT agree to 1.00 on average; the first and the last agree to 1.00."
+    assert two == (
+        f"{by} the most alike are layer 1 of ViT and layer 2 of CNN (0.50); the last layers of both agree to 0.12."
+    )
+    assert three == (
+        f"{by} neighbouring layers of ViT agree to 0.50 on average, least layers 2 and 3 (0.25); the first and the "
+        "last agree to 0.25."
+    )

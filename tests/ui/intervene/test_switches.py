@@ -30,7 +30,8 @@ def test_a_link_may_say_that_nothing_is_changed(edits: str):
 
 @pytest.mark.rest
 def test_all_models_answer_to_the_same_changes():
-    test = opened("intervene", models=[VIT, SWIN, CNN], image="digit 3", edits="heads:2.1=0")
+    edits = "pixels:8x8:erase=27;heads:2.1=0"
+    test = opened("intervene", models=[VIT, SWIN, CNN], image="digit 3", edits=edits)
     fine(test)
     assert "The same changes in every model" in texts(test)
     assert "Not in this model: head 1 of layer 2 off" in texts(test)

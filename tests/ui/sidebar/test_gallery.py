@@ -220,7 +220,9 @@ def test_the_banner_offers_a_model_for_photographs(monkeypatch):
     test = with_upload(INSECTS)
     test.button(key="offer_banner").click().run()
     assert "not on this machine" in test.warning[0].value
+    assert "offer_banner" not in [each.key for each in test.button], "the sentence stands in its place"
     assert test.session_state["models"] == [INSECTS]
+    test.run()
     a_random_one_instead(monkeypatch)
     test.button(key="offer_banner").click().run()
     fine(test)

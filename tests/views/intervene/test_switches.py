@@ -227,8 +227,17 @@ def test_all_models_answer_to_the_same_changes_as_far_as_they_can():
     blocks = shown(Switches("pixels:8x8:erase=27,28;heads:2.1=0;blind:all=9"), of=of)
     assert sum(isinstance(block, Bars) for block in blocks) == 1 + 3  # of the picture on paper, and of each
     words = [getattr(block, "text", "") for block in blocks]
-    assert "Not in this model: 1 patch hidden." in words
-    assert "Not in this model: 1 patch hidden and head 1 of layer 2 off." in words
+    assert words.count("Not in this model: 1 patch hidden and head 1 of layer 2 off.") == 2, "a head has no double"
+
+
+@pytest.mark.parametrize("edits", ["heads:2.1=0", "temperature:1=2", "heads:1=0"])
+def test_layers_and_heads_are_of_one_model_alone(edits: str):
+    of = subject("digits_vit")
+    of.beside = (subject("digits_swin"),)
+    blocks = shown(Switches(edits), of=of)
+    assert sum(isinstance(block, Bars) for block in blocks) == 1, "of the picture on paper"
+    everywhere = shown(Switches("heads:all=0"), of=of)
+    assert sum(isinstance(block, Bars) for block in everywhere) == 1 + 2
 
 
 def test_a_larger_model_is_looked_at_while_the_page_waits(monkeypatch):

@@ -42,12 +42,17 @@ class HeadImportance(NamedTuple):
         return sorted(range(len(self.names)), key=lambda i: -self.lost[i])
 
 
-def not_chance(lost: Sequence[float], half: Sequence[float]) -> list[bool]:
-    """Which heads are told from no loss, with halves of 95 % intervals. The largest of many heads is large by chance
-    too: each has to pass a bound of 5 % for all of them (Bonferroni)."""
+def for_all(half: Sequence[float]) -> list[float]:
+    """Halves of 95 % intervals, each of one head by itself, widened so that all hold together (Bonferroni): the largest
+    of many heads is large by chance too."""
     normal = NormalDist()
-    wider = normal.inv_cdf(1 - 0.025 / len(lost)) / normal.inv_cdf(0.975)
-    return [abs(value) > wider * width for value, width in zip(lost, half, strict=True)]
+    wider = normal.inv_cdf(1 - 0.025 / len(half)) / normal.inv_cdf(0.975)
+    return [wider * width for width in half]
+
+
+def not_chance(lost: Sequence[float], half: Sequence[float]) -> list[bool]:
+    """Which heads are told from no loss by intervals that hold for all of them."""
+    return [abs(value) > width for value, width in zip(lost, for_all(half), strict=True)]
 
 
 def matters_most(lost: Sequence[float], half: Sequence[float]) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from torch import Tensor
 
-from vizkit.analysis.attention.head_importance import matters_most, not_chance
+from vizkit.analysis.attention.head_importance import for_all, matters_most, not_chance
 from vizkit.analysis.attribution.logit_lens import stays_from
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.remark import begun, joined, percent, value_of
@@ -16,6 +16,7 @@ from vizkit.heads import ITSELF_IN_WORDS, LIKENESS, SOFTMAX, Head
 LITTLE = 0.02
 HARM = 0.05  # of what a corruption took
 SOME, MUCH = 0.25, 0.6  # of a rank correlation
+MOST_NAMED = 3  # heads with the same number
 
 
 def of_answers(
@@ -58,26 +59,23 @@ def of_overlap(title: str, shared: float) -> str:
     return f"{title} overlaps by {percent(shared)} with where it looked before."
 
 
-def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX, others: Sequence[str] = ()) -> str:
-    """How many parts, called `what`, the answer `name` needs, or falls without. `others`: images to which the likeness
-    is known too."""
-    text = value_of(head)
-    count, (first, last) = len(result.order), (text(result.probability[at]) for at in (0, -1))
-    alone = f"{count} of {result.parts} {what} ({percent(count / result.parts)})"
+def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX, instead: str = "no image") -> str:
+    """How many parts, called `what`, the answer `name` needs, or falls without. `instead`: what the model is given
+    where none of them is there, "a plain image"."""
+    text, count = value_of(head), len(result.order)
+    first, last = (text(result.probability[at]) for at in (0, -1))
+    some, s = f"{count} of {result.parts} {what}", "s" if count == 1 else ""
     if not result.reached:
-        return f"{alone} {'is' if count == 1 else 'are'} not enough yet: {name} is at {last}."
+        return f"{some} {'is' if count == 1 else 'are'} not enough yet: {name} is at {last}."
+    if not head.probable and result.goal == "flip":
+        return f"Without {some} the {name} falls from {first} to {last}, more than half way to that of {instead}."
     if not head.probable:
-        kept = f"{alone} alone keep{'s' if count == 1 else ''}" if result.goal == "keep" else f"Without {alone} is lost"
-        words = f"{kept} half of what all {what} together give: the {name} goes from {first} to {last}"
-        ends = ((result.probability[at], *result.others[at]) for at in (0, -1)) if others else ()
-        return f"{words}{_nearest((name, *others), *ends) if others else ''}."
+        return f"{begun(instead)} already has a {name} of {first}; {some} bring{s} it half way to 1 ({last})."
     if not count:
         return f"No {what} are needed: {name} is the answer without any, at {first}."
     if result.goal == "keep":
-        return (
-            f"{alone} alone keep{'s' if count == 1 else ''} the answer {name}, at {last}; without any it has {first}."
-        )
-    return f"Without {alone} the answer is no longer {name}, which falls to {last}."
+        return f"{some} alone keep{s} the answer {name}, at {last}; without any it has {first}."
+    return f"Without {some} the answer is no longer {name}, which falls to {last}."
 
 
 def of_deciding(differences: Mapping[str, tuple[float, float]]) -> str:
@@ -101,22 +99,24 @@ def of_heads(
     correlation: float,
     likeness: bool = False,
 ) -> str:
-    """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals, and the rank
-    correlation of a gradient's estimate with them; `likeness`: what an embedding loses of its cosine with its own."""
+    """Nats that the answer loses without each head, (layer, head) from 0, with halves of 95 % intervals of each by
+    itself, which are widened so that all hold together, and the rank correlation of a gradient's estimate with them;
+    `likeness`: what an embedding loses of its cosine with its own."""
     told, best = not_chance(lost, half), matters_most(lost, half)
     (layer, head), surely, idle = names[best], told[best] and lost[best] > 0, told.count(False)
-    loses = (
-        f"the likeness to {ITSELF_IN_WORDS} falls from 1 by {lost[best]:.3f} ± {half[best]:.3f}"
-        if likeness
-        else f"the answer loses {lost[best]:.2f} ± {half[best]:.2f} nats"
+    what, unit = (
+        (f"the likeness to {ITSELF_IN_WORDS} falls from 1 by", "") if likeness else ("the answer loses", " nats")
     )
+    loss = [f"{value:.3f} ± {width:.3f}" for value, width in zip(lost, for_all(half), strict=True)]
+    bound = f"95 % for all {len(lost)} heads together, Bonferroni" if len(lost) > 1 else "95 %"
+    loses = f"{what} {loss[best]}{unit} ({bound})"
     which, largest = f"head {head + 1} of layer {layer + 1}", max(range(len(lost)), key=lost.__getitem__)
-    chance = f"; a larger loss ({lost[largest]:.2f} ± {half[largest]:.2f}) may be chance" if largest != best else ""
+    chance = f"; a larger loss ({loss[largest]}) may be chance" if largest != best else ""
     most = f"Of heads whose loss is no chance, {which}" if chance else begun(which)
     words = (
         f"{most} matters most: without it {loses}{chance}"
         if surely
-        else f"No head stands out of the noise: without {which} {loses}, as the largest of {len(lost)} may by chance"
+        else f"No head certainly matters alone: without {which} {loses}, which may be chance"
     )
     words += f". {idle} of {len(lost)} heads cannot be told from no loss at all" if surely else ""
     alike = f"; the gradient's estimate ranks them with a correlation of {correlation:.2f}"
@@ -313,9 +313,12 @@ def of_behaviour(
     known = [i for i, value in enumerate(values) if value == value]
     if not known:
         return None
-    most, least = max(known, key=values.__getitem__), min(known, key=values.__getitem__)
-    told = {i: f"{values[i]:.2f} {unit}".rstrip() for i in (most, least)}
-    where = [f"head {names[i][1] + 1} of layer {names[i][0] + 1} ({told[i]})" for i in (most, least)]
+    told = {i: f"{values[i]:.2f} {unit}".rstrip() for i in known}
+    where = []
+    for end in (max, min):
+        value = told[end(known, key=values.__getitem__)]
+        alike = [f"head {names[i][1] + 1} of layer {names[i][0] + 1}" for i in known if told[i] == value]
+        where.append(f"{joined(alike) if len(alike) <= MOST_NAMED else f'{len(alike)} heads'} ({value})")
     words = f"{what[:1].upper()}{what[1:]}: the most in {where[0]}, the least in {where[1]}"
     if importance is None or importance != importance:
         return f"{words}."
@@ -337,15 +340,13 @@ def of_alignment(values: Float[np.ndarray, "layer layer2"], name: str, other: st
     """CKA of the layers of two models, or of a model with itself where `other` is empty."""
     last = len(values) - 1
     if not other:
-        near = float(np.mean(np.diagonal(values, 1))) if last else 1.0
-        far = float(values[0, last])
-        return (
-            f"In {name} layers next to each other agree to {near:.2f} on average, the first and the last to {far:.2f}."
-        )
+        near = np.diagonal(values, 1) if last else np.ones(1)
+        at = int(near.argmin()) + 1
+        least = f", least layers {at} and {at + 1} ({near.min():.2f})" if last > 1 else ""
+        words = f"By CKA, which is 1 for the same, neighbouring layers of {name} agree to {near.mean():.2f} on average"
+        return f"{words}{least}; the first and the last agree to {values[0, last]:.2f}."
     row, column = np.unravel_index(np.nanargmax(values), values.shape)
-    best = float(values[row, column])
-    end = float(values[-1, -1])
     return (
-        f"The most alike are layer {row + 1} of {name} and layer {column + 1} of {other} ({best:.2f}); the last layers "
-        f"of both agree to {end:.2f}."
+        f"By CKA, which is 1 for the same, the most alike are layer {row + 1} of {name} and layer {column + 1} of "
+        f"{other} ({values[row, column]:.2f}); the last layers of both agree to {values[-1, -1]:.2f}."
     )

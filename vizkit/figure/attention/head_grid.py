@@ -10,7 +10,6 @@ from vizkit.figure.palette import DARK, LIGHT, OTHERS
 from vizkit.figure.scales import robust
 
 CELL_PX = 34
-PALE = 0.15  # of its colour
 MOST_NUMBERED = 12  # with more heads the cells are too narrow for numbers
 
 
@@ -24,24 +23,21 @@ def head_grid(
     quantity: str = "",
 ) -> Figure:
     """`share`: written in percent; `chosen`: (layer, head) from 0, framed; `chance`: those whose number may be chance,
-    pale and in brackets; the colours are for the others. NaN where a layer has fewer heads. A point on every cell,
-    which carries "layer.head" from 1, takes the clicks."""
+    in brackets. NaN where a layer has fewer heads. A point on every cell, which carries "layer.head" from 1, takes the
+    clicks."""
     import plotly.graph_objects as go
 
     layers, heads = values.shape
-    unsure = np.zeros(values.shape, bool)
-    unsure[tuple(np.array([*chance], int).reshape(-1, 2).T)] = True
-    scale = robust([values if unsure.all() else values[~unsure]], "%" if share else "", signed=signed)
-    form, drawn = ".0%" if share else ".3g", np.where(unsure, PALE * values.clip(scale.low, scale.top), values)
-    figure = heat_map(drawn, "head", "layer", scale=scale, square=False, height=150 + CELL_PX * layers)
+    scale, form = robust([values], "%" if share else "", signed=signed), ".0%" if share else ".3g"
+    figure = heat_map(values, "head", "layer", scale=scale, square=False, height=150 + CELL_PX * layers)
     bar = lying(" · ".join(filter(None, (quantity, scale.said))))
     figure.update_traces(hoverinfo="skip", xgap=1, ygap=1, colorbar=bar)
     at = np.argwhere(np.isfinite(values)).tolist()
-    top = float(np.nanmax(np.abs(drawn), initial=0)) or 1.0
-    low = 0.0 if signed else float(np.nanmin(drawn, initial=top))
+    top = float(np.nanmax(np.abs(values), initial=0)) or 1.0
+    low = 0.0 if signed else float(np.nanmin(values, initial=top))
     # Strong colours at both ends of a signed scale are dark, at the upper end of the other one light.
     strong = {
-        (r, c): (abs(drawn[r, c]) / top if signed else (drawn[r, c] - low) / ((top - low) or 1)) > 0.6 for r, c in at
+        (r, c): (abs(values[r, c]) / top if signed else (values[r, c] - low) / ((top - low) or 1)) > 0.6 for r, c in at
     }
     inks = [LIGHT if strong[r, c] == signed else DARK for r, c in at]
     numbered, may_be = heads <= MOST_NUMBERED, ", may be chance"

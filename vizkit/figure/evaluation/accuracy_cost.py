@@ -35,8 +35,8 @@ SPOTS = {
 
 @dataclass(frozen=True)
 class Point:
-    """`cost` > 0 in the axis's unit, `accuracy` in percent with its standard error where it is known; `line`: points of
-    one line are joined in the order of their cost, none where it is empty. `note`: more for the pointer."""
+    """`cost` > 0 in the axis's unit, `accuracy` in percent with half of its interval where it is known; `line`: points
+    of one line are joined in the order of their cost, none where it is empty. `note`: more for the pointer."""
 
     name: str
     family: str

@@ -19,7 +19,7 @@ from vizkit.models.probes.flow import flow
 from vizkit.models.probes.model_functions import logits_of_batch
 from vizkit.models.sources.loaded import Loaded, copy_with
 
-PASSES, ENOUGH_S = 9, 4.0
+PASSES, ENOUGH_S = 25, 4.0
 
 
 @dataclass(frozen=True)
@@ -123,8 +123,8 @@ def seconds_of(
     loaded: Loaded, pixels: Tensor, tell: Callable[[], None] = lambda: None
 ) -> tuple[float, float, float, int]:
     """(median, fastest, slowest) seconds of a pass for one of the images (image, channel, height, width) that are
-    already on the device, and how many passes there were. By the clock on the wall, after one pass to get warm; up to 9
-    passes, at least 3, ending after 4 s. `tell` is called between passes and may raise."""
+    already on the device, and how many passes there were. By the clock on the wall, after one pass to get warm; up to
+    25 passes, at least 3, ending after 4 s. `tell` is called between passes and may raise."""
     pixels, ask = pixels.to(loaded.device), logits_of_batch(loaded)
     durations: list[float] = []
     with torch.no_grad():

@@ -69,16 +69,20 @@ def take(source: str, entry: Entry | None, place: str) -> None:
         st.session_state[TAKEN] = place == "gallery"
 
 
-def _say_why_not(entry: Entry, place: str) -> None:
-    """Once, after the click."""
-    if st.session_state.get(REFUSED, ("", "", ""))[:2] == (place, entry.source):
+def _say_why_not(entry: Entry, place: str) -> bool:
+    """Once, after the click; whether it was said."""
+    refused = st.session_state.get(REFUSED, ("", "", ""))[:2] == (place, entry.source)
+    if refused:
         _, _, sentence = st.session_state.pop(REFUSED)
         st.warning(plain(sentence), icon=":material/cloud_off:")
+    return refused
 
 
 def offer(place: str, *, quiet: bool = False) -> None:
-    """One model for photographs, a click away."""
+    """One model for photographs, a click away; after a click in vain the sentence why not, in place of the button."""
     entry = FOR_PHOTOGRAPHS
+    if _say_why_not(entry, place):
+        return
     words = f"Add {entry.name}, for photographs"
     # The callback changes a sidebar widget; outside a fragment that runs the whole page again.
     st.button(
@@ -91,4 +95,3 @@ def offer(place: str, *, quiet: bool = False) -> None:
         args=(entry.source, entry, place),
         disabled=gallery.above_budget(entry),
     )
-    _say_why_not(entry, place)

@@ -132,8 +132,8 @@ class Cost(View):
         "papers report has a panel of its own, for its images are others: compare costs across the two panels, "
         "accuracies only within one; there lines join the sizes of a family at one input. "
         "Multiply–adds are counted operation by operation for one image at the model's own input size, a "
-        "multiplication with its addition as one, as papers count. Time is the median of up to nine passes after one "
-        "to get warm, fastest to slowest in brackets.",
+        "multiplication with its addition as one, as papers count. Time is that of the fastest of up to 25 passes "
+        "after one to get warm, for whatever else a machine does only makes a pass slower; the median is in brackets.",
         r"\text{a product of } (n \times k) \text{ and } (k \times m)\text{: } n\,k\,m \text{ multiply–adds}",
         "what another device, another precision or a compiled model would take. Memory of inference is the peak of all "
         "tensors of a pass; memory of training is what autograd saves for the backward pass, without dropout. Both "
@@ -177,7 +177,7 @@ class Cost(View):
             yield Download("Table (CSV)", lambda: csv_rows((*known, *beside)).encode())
 
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
-        yield every_model(of, self.key, self.measured, show, button=button, only_asked=True)
+        yield every_model(of, self.key, self.measured, show, button=button, only_asked=True, again="Measure again")
         every = (*chosen, *beside)
         yield Numbers(lambda: {name: [each[name] for each in every] for name in COUNTED})
 
@@ -202,7 +202,9 @@ class Cost(View):
         shares = {each["model"]: each["right"] for each in tested_alike(every)} if "right" in chosen[0] else {}
         one = f"{chosen[0]['model']} takes {amount(chosen[0]['multiply_adds'])} multiply–adds for one image."
         measured = most_and_least(costs, what, least_is(every, beside, axis))
-        return first_said(for_its_cost(costs, shares, what), measured) or one
+        those = "" if len(every) == len(chosen) + len(beside) else "Of the models that are measured "
+        words = first_said(for_its_cost(costs, shares, what), measured)
+        return f"{those}{words}" if words else one
 
     def picture(self, chosen: Sequence[Facts], beside: Sequence[Facts]) -> Blocks:
         """Accuracy against cost, of what was tested on the same images; else what each model takes."""
@@ -213,7 +215,7 @@ class Cost(View):
         alike = tested_alike(every) if "right" in chosen[0] else []
         if alike:
             points = [
-                Point(name, each["family"], cost, 100 * each["right"], 100 * each["error"], mark)
+                Point(name, each["family"], cost, 100 * each["right"], 100 * each["half"], mark)
                 for each, name, cost, mark in zip(every, names, costs, marks, strict=True)
                 if each in alike
             ]
@@ -223,11 +225,13 @@ class Cost(View):
             )
             others = "; open: others that come with vizkit" if "beside" in marks else ""
             yield Line(
-                f"Up: right answers to {alike[0]['test']}, ± one standard error. To the right: {words.lower()}, "
+                f"Up: right answers to {alike[0]['test']}, with 95 % intervals. To the right: {words.lower()}, "
                 f"logarithmic. Filled marks: your models{others}."
             )
-            if left := [each["model"] for each in chosen if each not in alike]:
+            if left := [each["model"] for each in chosen if each in every and each not in alike]:
                 yield Line(f"Without such a test, and not drawn: {joined(left)}.")
+            if left := [each["model"] for each in (*chosen, *beside) if each not in every]:
+                yield Line(f"Measured of chosen models alone, so not drawn: {joined(left)}.")
         elif every:
             figure = bars(names, costs, f"{words} ({unit})")
             figure.update_traces(marker_color=[CLASSES[0] if mark == "chosen" else OTHERS for mark in marks])
@@ -282,8 +286,8 @@ def source_of(of: Subject) -> str:
 
 
 def tested(run: RunFolder) -> Facts:
-    """How often a model is right on the test images of its own data, 0 to 1, with the standard error. Nothing of one
-    without classes, or that no recipe made."""
+    """How often a model is right on the test images of its own data, 0 to 1, with half of its 95 % interval. Nothing
+    of one without classes, or that no recipe made."""
     result = run.read("result.json")
     try:
         recipe = run.recipe
@@ -293,7 +297,7 @@ def tested(run: RunFolder) -> Facts:
     name = recipe.data.replace("\\", "/").rstrip("/").rpartition("/")[2]
     seed = f" of data seed {recipe.data_seed}" if recipe.data_seed else ""
     on = f"{images:,} test images of {name}{seed}"
-    return {"right": right, "error": standard_error(right, images), "test": on}
+    return {"right": right, "half": 1.96 * standard_error(right, images), "test": on}
 
 
 def tested_alike(every: Sequence[Facts]) -> list[Facts]:
@@ -320,17 +324,17 @@ def least_is(every: Sequence[Facts], beside: Sequence[Facts], axis: str) -> str:
 
 
 def times(found: Measured, batch: int) -> Facts:
-    medians = [median for median, *_ in found.seconds.values()]
+    fastest = [low for _, low, _ in found.seconds.values()]
     more = {} if found.learning_bytes is None else {"learning_bytes": found.learning_bytes}
     spreads = {"one": spread(found.seconds[1]), "many": f"{spread(found.seconds[batch])} of {batch}"}
-    fast = {"seconds": found.seconds[1][0], "images_per_s": 1 / min(medians), "device": found.where}
+    fast = {"seconds": fastest[0], "images_per_s": 1 / min(fastest), "device": found.where}
     return {"answering_bytes": found.answering_bytes, **more, **spreads, **fast}
 
 
 def spread(seconds: tuple[float, float, float]) -> str:
-    """The median, and in brackets the fastest and the slowest."""
-    median, low, high = (f"{ms:,.0f}" if (ms := 1e3 * value) >= 100 else f"{ms:.3g}" for value in seconds)
-    return f"{median} ms ({low}–{high})"
+    """The fastest, and in brackets the median."""
+    median, low = (f"{ms:,.0f}" if (ms := 1e3 * value) >= 100 else f"{ms:.3g}" for value in seconds[:2])
+    return f"{low} ms (median {median} ms)"
 
 
 # ---- all of them -----------------------------------------------------------------------------------------------------

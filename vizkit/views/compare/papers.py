@@ -11,6 +11,9 @@ from vizkit.views.blocks import Blocks, Chart, Heading, Said, Table
 from vizkit.views.compare.tables import TABLES, Column, Shown
 from vizkit.views.subject import Subject
 
+TIME = "Time (ms, V100)"
+"""What is drawn of images per second: as of the models here, to the left is quicker."""
+
 
 def accuracies(of: Sequence[Subject], view: Any) -> list[str]:
     return list(TABLES[view.table].accuracies) or [""]
@@ -31,11 +34,11 @@ class Papers:
             return
         points = [point(row, shown, cost, accuracy) for row in shown.rows if getattr(row, accuracy.field) is not None]
         of_each = [(each.name, each.cost, each.accuracy) for each in points]
+        costs = TIME if cost.axis == "seconds" else cost.title
         yield Heading(f"Published, {self.table}")
-        yield Said(accuracy_for_cost(of_each, cost.title, accuracy.title))
+        yield Said(accuracy_for_cost(of_each, costs, accuracy.title))
         numbers = ", ".join(f"{each.name} {each.accuracy:g}" for each in points)
-        figure = accuracy_cost(points, cost.title, accuracy.title)
-        yield Chart(figure, f"{accuracy.title} against {cost.title}: {numbers}")
+        yield Chart(accuracy_cost(points, costs, accuracy.title), f"{accuracy.title} against {costs}: {numbers}")
 
     def tabled(self) -> Blocks:
         shown = TABLES[self.table]
@@ -63,11 +66,11 @@ def point(row: Row, shown: Shown, cost: Column, accuracy: Column) -> Point:
     detail = str(getattr(row, shown.detail)) if shown.detail else ""
     twin = sum(other.name == row.name for other in shown.rows) > 1
     name = f"{row.name} {detail}".removesuffix("px") if twin else row.name
-    sized = shown.detail == "side_px"
+    sized, costs = shown.detail == "side_px", getattr(row, cost.field) / cost.unit
     return Point(
         name,
         row.family,
-        getattr(row, cost.field) / cost.unit,
+        1e3 / costs if cost.axis == "seconds" else costs,
         getattr(row, accuracy.field),
         line=f"{row.family} {detail}" if sized else "",
         note=f"{detail} px" if sized else detail,

@@ -15,6 +15,7 @@ from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.comparison.average_map import average, laid, strongest, times_equal
 from vizkit.analysis.remarks.maps import of_models
 from vizkit.analysis.remarks.remark import joined, percent
+from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
 from vizkit.heads import TINY
 from vizkit.traces import NotApplicable
@@ -121,6 +122,7 @@ class SideBySide(Decision, OfImages):
         yield Said(" ".join(filter(None, (answers.said, self.said(of, found)))))
         if alone := len(of) == 1:
             yield Line("The page compares models: choose a second one, and it stands beside this one.")
+            yield Link("See two models on a drawn insect", replace(self, images=()), image=samples.INSECTS[0])
             yield from known(of)  # offers another one
         if unlike := [each.name for each in of if self.responds(each)]:
             has, maps_are = ("has", "its map is") if len(unlike) == 1 else ("have", "their maps are")

@@ -87,8 +87,8 @@ class LayerSimilarity(View):
     overlays = False
     how = How(
         "Every layer says of each pair of images how alike they are; CKA says how far two layers agree in that: "
-        "1 for a layer and itself, turned or scaled as one likes. ViTs are alike all through; CNNs fall in two blocks. "
-        "Maps: the rank correlation (Spearman) of the two of each image, and the first less the second.",
+        "1 for a layer and itself, turned or scaled as one likes. Raghu et al. found large ViTs alike all through and "
+        "large CNNs in two blocks; a small model may be otherwise.",
         r"\mathrm{CKA}(K, L) = \frac{\mathrm{HSIC}_1(K, L)}{\sqrt{\mathrm{HSIC}_1(K, K)\,\mathrm{HSIC}_1(L, L)}}, "
         r"\quad K = X X^\top",
         "what is alike: a few directions of large variance can decide it.",

@@ -8,6 +8,7 @@ from vizkit.figure.class_bars import Axis, ClassBars, reach
 from vizkit.figure.palette import class_colours
 from vizkit.interventions import Changes
 from vizkit.interventions.switched import followed, in_words
+from vizkit.models.recording.edits import ALL
 from vizkit.views.blocks import Bars, Blocks, Columns, Heading, Line, Part
 from vizkit.views.intervene.changed import Place, place, trace_of
 from vizkit.views.subject import Subject
@@ -62,29 +63,29 @@ def bars(of: Subject, before: "Trace", after: "Trace") -> Bars:
 
 # ---- other models ----------------------------------------------------------------------------------------------------
 def beside(of: Subject, at: Place, changes: Changes) -> Blocks:
-    """The same changes in the other models that are shown."""
-    if not of.beside or not changes:
+    """The same changes in the other models that are shown, where one of them can have any."""
+    shared = {each.among_photographs(): of_another(place(each), at, changes) for each in of.beside}
+    if not any(shared.values()):
         return
     yield Heading("The same changes in every model: bars after, ticks before")
     yield Columns(
         tuple(
-            (Heading(each.name), Part(partial(_answers_of, each, of, at, changes)))
-            for each in (of, *(each.among_photographs() for each in of.beside))
+            (Heading(each.name), Part(partial(_answers_of, each, own, at, changes)))
+            for each, own in ({of: changes} | shared).items()
         )
     )
 
 
-def _answers_of(each: Subject, of: Subject, at: Place, changes: Changes) -> Blocks:
-    own = changes if each is of else of_another(place(each), at, changes)
-    yield bars(each, trace_of(each, Changes()), trace_of(each, own))
+def _answers_of(of: Subject, own: Changes, at: Place, changes: Changes) -> Blocks:
+    yield bars(of, trace_of(of, Changes()), trace_of(of, own))
     missing = Changes(model=tuple(edit for edit in changes.model if edit not in own.model))
     if missing:
         yield Line(f"Not in this model: {in_words(missing, at.heads, at.special)}.")
 
 
 def of_another(their: Place, at: Place, changes: Changes) -> Changes:
-    """Changes of the image go everywhere, those of heads where there are such heads, hidden patches where the tokens
-    lie alike."""
+    """What means the same there: changes of the image, those of all layers at once, and of tokens where these lie
+    alike. Layers and heads of two models have nothing in common but their numbers."""
     alike = their.hides and (their.grid, their.special) == (at.grid, at.special)
-    texts = [str(edit) for edit in changes.model if edit.kind != "blind" or alike]
+    texts = [str(edit) for edit in changes.model if edit.layer == ALL and (alike or not edit.tokens)]
     return Changes(changes.pixels, followed(texts, their.heads).model)

@@ -171,10 +171,12 @@ class Heads(View):
     alone = True
     overlays = False
     how = How(
-        "A cell is a head; click it for the images where it matters most. Taken away, a head gives its mean over "
-        "other images, or nothing, and the number is what the model's own answer loses; below zero the answer gets "
-        "surer. A model without classes loses likeness: the cosine of each image's embedding with its own. The "
-        "estimate needs one backward pass for all heads instead of one pass for each.",
+        "A cell is a head; click it for its images. How far it looks is the mean distance from a patch to the patches "
+        "that it attends to, by their weights; the other numbers of where it looks are made of the same weights. What "
+        "the answer loses: taken away, a head gives its mean over other images, or nothing; below zero the answer "
+        "gets surer, and a model without classes loses likeness, the cosine of each image's embedding with its own. "
+        "Loss in brackets may be chance. The estimate needs one backward pass for all heads instead of one for each.",
+        r"d_h = \mathbb{E}_i \sum_j A^h_{ij} \lVert x_i - x_j \rVert, \quad "
         r"I_h = \mathbb{E}_x\left[\log p(x) - \log p(x; \xi_h = 0)\right], \quad "
         r"\hat I_h = \mathbb{E}_x \left| \frac{\partial \log p}{\partial \xi_h} \right|",
         "pairs of heads that do the same: either can go, not both. Where patches look says nothing of the class token, "
@@ -236,11 +238,11 @@ class Heads(View):
         grid = Chart(figure, f"{shown.line}, by layer and head; click a head", picks="head")
         most = images if shipped(of.loaded.name) else data_for(of, kind if importance else BEHAVIOURS)[1]
         so_far = f"{images}" if images >= most else f"the first {images} of {most}"
-        pale = " Pale cells may be chance." if chance else ""
+        brackets = " In brackets: may be chance." if chance else ""
         strange = (
             "" if set_for(of.loaded) == atlas.data else f" It is measured on {atlas.data}, which it did not learn."
         )
-        few = Line(f"Mean of {so_far} {images_in(atlas.data)}. Click a head for its images.{pale}")
+        few = Line(f"Mean of {so_far} {images_in(atlas.data)}. Click a head for its images.{brackets}")
         yield Said(f"{sentence(atlas, what, kind, values)}{strange}")
         yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
         yield from self.pruning(of, atlas, kind)

@@ -28,8 +28,9 @@ from vizkit.views.view import How
 MOST = 60  # parts that are taken at the most
 AT_ONCE = 10_000_000  # parameters; in larger models regions are taken, and heads when somebody asks for it
 COARSE = 8  # rows of regions at most
-GOALS = {"keep": "alone keep the answer", "flip": "change it when they are taken away"}
+GOALS = {"keep": "alone are enough for the answer", "flip": "change it when they are taken away"}
 FILLS = {"mean": "the mean colour", "blur": "a blur"}
+INSTEAD = {"mean": "a plain image of the mean colour", "blur": "a blurred image"}
 COVER = 0.88
 
 
@@ -57,7 +58,8 @@ class Smallest(Among):
     how = How(
         "Step by step the part is taken that helps the answer most (or harms it most), until the answer is there (or "
         "gone); the numbers are the order. Patches that are not there have one colour, or are blurred; heads that are "
-        "not there add nothing.",
+        "not there add nothing. A likeness is there as soon as it is half way from that of none of the parts to that "
+        "of all.",
         r"S_{k+1} = S_k \cup \Big\{\arg\max_{i} \big(z_c - \max_{j \ne c} z_j\big)(S_k \cup \{i\})\Big\}",
         "that no smaller set exists: the search is greedy and takes nothing back. Nor is a grey image with a few "
         "patches one that the model was trained on.",
@@ -113,13 +115,13 @@ class Smallest(Among):
             range=[min((0.0, *np.ravel(result.others))) - 0.03, 1.03], tickformat=".0%" if head.probable else ".2f"
         )
         what = f"probability of {name}" if head.probable else name
+        instead = INSTEAD[self.fill] if self.parts == "patches" else "a model without heads"
         curve = (Heading(begun(what)), Chart(line, f"{begun(what)} by the number of {taken}"))
         left = Heading(f"The {taken} in the order in which they were taken"), self.picture(of, result)
-        yield Said(of_smallest(result, taken, name, head, self.others(of)))
+        yield Said(of_smallest(result, taken, name, head, instead))
         yield Answered(of.loaded)
-        several = len(result.order) > 1
-        yield Columns((left, curve if several else ()), (1, 1))
-        if several:
+        yield Columns((left, curve), (1, 1))
+        if len(result.order) > 1:
             yield Line("Found greedily, one after another: a smaller set may exist.")
         grid = np.array(self.grid(of))
         order, probability = np.array(result.order, int), np.array(result.probability)

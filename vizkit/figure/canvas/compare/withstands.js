@@ -89,7 +89,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       picture.alt = `${kind.title}, ${kind.words[at]}`
       list.replaceChildren(...kind.curves.flatMap((curve, model) => {
         if (!curve) return []
-        const same = curve.answers[at] === curve.answers[0], changed = (state.data.models[model].likeness ? '' : '→ ') + curve.answers[at], item = make('li', same ? '✓ same' : changed)
+        const { likeness } = state.data.models[model], same = !likeness && curve.answers[at] === curve.answers[0], item = make('li', same ? '✓ same' : (likeness ? '' : '→ ') + curve.answers[at])
         item.title = `${state.data.models[model].name}: ${curve.answers[at]}`
         item.prepend(swatch(colour(model), DASHES[model % 4]))
         return [item]
