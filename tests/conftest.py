@@ -4,6 +4,7 @@ Tests of being offline switch the hub on again, for themselves (tests/models/tes
 """
 
 import os
+import sys
 import tempfile
 
 # Before anything imports huggingface_hub or torch, which read these once. One thread: the models are small, and where
@@ -13,12 +14,13 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "HF_HOME": f"{_CACHES}/hf", "TORCH_HOME": 
 os.environ |= {"HF_HUB_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 os.environ["VIZKIT_CACHE"] = f"{_CACHES}/vizkit"  # of what is made for many tests; each has one of its own
 os.environ.pop("HF_HUB_CACHE", None)
+if "gpu" not in sys.argv and "PYTEST_XDIST_WORKER" not in os.environ:  # `pytest -m gpu`; workers have what it has
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # models open on the CPU, as those whose numbers are recorded
 os.fsync = lambda file: None  # no test takes the power away; measured: 10 ms of each file that is written
 
 import gc  # noqa: E402
 import itertools  # noqa: E402
 import shutil  # noqa: E402
-import sys  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402

@@ -40,7 +40,7 @@ def fresh():
 @pytest.mark.product
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_name_insects_they_have_never_seen(kind, fresh):
-    loaded = vizkit.load(f"bundled:insects_{kind}", device="cpu")
+    loaded = vizkit.load(f"bundled:insects_{kind}")
     assert loaded.labels == insects.LABELS
     pixels = torch.from_numpy(np.stack([prepare(sample.picture, loaded.preprocessing)[0] for sample in fresh]))
     with torch.inference_mode():
@@ -50,7 +50,7 @@ def test_they_name_insects_they_have_never_seen(kind, fresh):
 
 
 def test_the_class_token_looks_at_the_insect(fresh):
-    loaded = vizkit.load("bundled:insects_vit", device="cpu")
+    loaded = vizkit.load("bundled:insects_vit")
     ratios = []
     for sample in fresh[:24]:
         heat = attention_map(layers(vizkit.trace(loaded, sample.picture))[-1], "cls").places.numpy()
@@ -131,7 +131,7 @@ def test_what_is_shown_first_knows_the_picture(name, kind):
 
 
 def test_the_vit_of_photographs_opens_quickly_or_at_its_own_size():
-    small, own = (vizkit.load("bundled:photographs_vit", device="cpu", image_size=size) for size in (None, 518))
+    small, own = (vizkit.load("bundled:photographs_vit", image_size=size) for size in (None, 518))
     assert (small.preprocessing.size_hw, own.preprocessing.size_hw) == ((252, 252), (518, 518))
     assert own.model.pos_embed.shape[1] == 1 + 37**2
     assert small.head.name == "embedding"

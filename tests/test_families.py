@@ -324,7 +324,7 @@ def test_every_module_of_timm_that_speaks_of_attention_is_accounted_for():
 
 def test_features_of_a_cnn_lie_on_the_grid_of_their_stage():
     with seeded():
-        loaded = vizkit.load("test_resnet", pretrained=False, device="cpu")
+        loaded = vizkit.load("test_resnet", pretrained=False)
     pixels = torch.randn(1, 3, 64, 160)
     trace = trace_of(loaded, pixels)
     assert family_of(loaded.model) == "cnn"
@@ -353,7 +353,7 @@ def test_features_of_a_cnn_lie_on_the_grid_of_their_stage():
 )
 def test_cnns_with_something_like_attention(name, kind):
     """Selective kernels and split attention weigh channels, not places; global context and attention pooling do."""
-    loaded = vizkit.load(name, pretrained=False, device="cpu")
+    loaded = vizkit.load(name, pretrained=False)
     size_hw = loaded.preprocessing.size_hw if "clip" in name else (64, 96)
     trace = trace_of(loaded, torch.randn(1, 3, *size_hw))
     assert len(trace.attention) == sum(type(module).__name__ == kind for module in loaded.model.modules())
@@ -363,7 +363,7 @@ def test_cnns_with_something_like_attention(name, kind):
 
 def test_trace_of_an_image_goes_through_the_models_own_preprocessing():
     image = noisy_picture(90, 120)
-    trace = vizkit.trace(vizkit.load("test_vit", pretrained=False, device="cpu"), image)
+    trace = vizkit.trace(vizkit.load("test_vit", pretrained=False), image)
     assert trace.image_size == (160, 160)
     assert trace.attention[0].query.grid == (10, 10)
 
@@ -480,7 +480,7 @@ def test_attention_without_a_softmax_is_not_called_no_attention(name, linear):
     from vizkit.analysis.attribution.layer_product import stream
     from vizkit.traces import NotApplicable
 
-    loaded = vizkit.load(name, pretrained=False, device="cpu")
+    loaded = vizkit.load(name, pretrained=False)
     trace = trace_of(loaded, torch.randn(1, 3, 224, 224))
     assert (trace.linear, len(trace.attention), trace.check.layers_expected) == (linear, 0, 0)
     says = "The attention of this model has no softmax" if linear else "This model has no attention layers"

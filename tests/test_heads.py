@@ -371,7 +371,7 @@ def test_a_module_that_runs_nowhere_is_wrapped_all_the_same():
 
 def test_timms_own_heads_are_no_guess_but_others_are():
     def head_of(**options):
-        loaded = vizkit.load("test_vit", pretrained=False, device="cpu", **options)
+        loaded = vizkit.load("test_vit", pretrained=False, **options)
         return loaded.head, loaded.head_guessed
 
     assert head_of() == (SOFTMAX, False)
@@ -379,7 +379,7 @@ def test_timms_own_heads_are_no_guess_but_others_are():
     assert head_of(model_args={"num_classes": 1}) == (REGRESSION, True)
     assert head_of(model_args={"num_classes": 1}, head="sigmoid") == (SIGMOID, False)
     assert head_of(model_args={"num_classes": 5}) == (SOFTMAX, True)
-    assert vizkit.load("bundled:digits_vit", device="cpu").notes == ()
+    assert vizkit.load("bundled:digits_vit").notes == ()
 
 
 def folder(path, classes, **more):
@@ -402,14 +402,14 @@ def folder(path, classes, **more):
     ],
 )
 def test_a_folder_says_its_head_in_its_configuration(tmp_path, classes, more, head, guessed):
-    loaded = vizkit.load(folder(tmp_path / "own", classes, **more), device="cpu")
+    loaded = vizkit.load(folder(tmp_path / "own", classes, **more))
     assert (loaded.head, loaded.head_guessed) == (head, guessed)
     assert loaded.labels == tuple(more.get("label_names", ()))
 
 
 def test_a_configuration_with_another_word_is_refused(tmp_path):
     with pytest.raises(ModelError, match="own cannot have the head 'heads'"):
-        vizkit.load(folder(tmp_path / "own", 3, head="heads"), device="cpu")
+        vizkit.load(folder(tmp_path / "own", 3, head="heads"))
 
 
 def test_of_several_models_those_that_say_their_own_head_keep_it(tmp_path):
@@ -422,7 +422,7 @@ def test_of_several_models_those_that_say_their_own_head_keep_it(tmp_path):
 def test_a_run_of_our_training_is_no_guess(tmp_path):
     path = folder(tmp_path / "own", 3)
     (path / "recipe.json").write_text("{}")
-    assert not vizkit.load(path, device="cpu").head_guessed
+    assert not vizkit.load(path).head_guessed
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_transformers_says_it_by_its_problem_type(tmp_path, photo, labels, probl
     )
     model = transformers.ViTForImageClassification(config).eval()
     model.save_pretrained(tmp_path / "folder")
-    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    loaded = vizkit.load(tmp_path / "folder")
     assert (loaded.head, loaded.head_guessed) == (head, guessed)
     with torch.no_grad():
         logits = model(pixel_values=pixels_of(loaded, photo)).logits[0]

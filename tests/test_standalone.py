@@ -38,7 +38,7 @@ def values_of(content):
 
 @pytest.fixture(scope="module", params=["bundled:digits_vit", "bundled:digits_swin"])
 def recorded(request):
-    return vizkit.trace(vizkit.load(request.param, device="cpu"), PICTURE)
+    return vizkit.trace(vizkit.load(request.param), PICTURE)
 
 
 def test_every_weight_is_within_half_a_step_of_the_largest_of_its_row(recorded):
@@ -68,7 +68,7 @@ def test_less_room_means_fewer_steps_then_no_heads_then_nothing(recorded):
 
 
 def test_a_trace_is_the_same_with_its_picture(recorded):
-    loaded = vizkit.load(recorded.model, device="cpu")
+    loaded = vizkit.load(recorded.model)
     plain = plain_trace(loaded, PICTURE)
     assert_close(recorded.logits, plain.logits)
     assert_close(recorded.attention[0].weights, plain.attention[0].weights)
@@ -130,9 +130,9 @@ def test_random_weights_are_said(recorded):
 
 
 def test_chosen_rows_and_a_network_without_attention_have_pages_too():
-    rows = vizkit.trace(vizkit.load("bundled:digits_vit", device="cpu"), PICTURE, keep=Keep(rows=(0, 5)))
+    rows = vizkit.trace(vizkit.load("bundled:digits_vit"), PICTURE, keep=Keep(rows=(0, 5)))
     assert packed(rows, 10_000_000).layers[0]["queries"] == 2
-    features = packed(vizkit.trace(vizkit.load("bundled:digits_cnn", device="cpu"), PICTURE), 10_000_000)
+    features = packed(vizkit.trace(vizkit.load("bundled:digits_cnn"), PICTURE), 10_000_000)
     assert {layer["kind"] for layer in features.layers} == {"features"}
 
 
@@ -151,11 +151,11 @@ def test_chosen_rows_and_a_network_without_attention_have_pages_too():
 )
 def test_what_is_no_model_and_no_image_is_one_sentence(function, model, image, sentence):
     with pytest.raises(ValueError, match=re.escape(sentence)):
-        function(model or vizkit.load("bundled:digits_vit", device="cpu"), image)
+        function(model or vizkit.load("bundled:digits_vit"), image)
 
 
 def test_an_image_is_given_by_its_path_or_by_its_name(tmp_path):
-    loaded, rgb = vizkit.load("bundled:digits_vit", device="cpu"), samples.picture("digit 3")
+    loaded, rgb = vizkit.load("bundled:digits_vit"), samples.picture("digit 3")
     Image.fromarray(rgb).save(tmp_path / "3.png")
     (tmp_path / "broken.png").write_bytes(b"no image")
     traces = [vizkit.trace(loaded, each) for each in (rgb, tmp_path / "3.png", "sample:digit 3")]

@@ -27,7 +27,7 @@ def insect():
 
 
 def trained(name, insect, target=None) -> Subject:
-    loaded = vizkit.load(f"bundled:{name}", device="cpu")
+    loaded = vizkit.load(f"bundled:{name}")
     subject = subject_of(loaded, insect, 0)
     with torch.no_grad():
         best = int(subject.logits(subject.pixels)[0].argmax())

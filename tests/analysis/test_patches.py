@@ -57,7 +57,7 @@ def test_pairs_are_exchanged_one_after_the_other():
 @pytest.mark.parametrize(("name", "size"), [("test_vit", (48, 80)), ("swin_tiny_patch4_window7_224", (28, 44))])
 def test_patches_times_weight_are_what_timm_embeds(name, size):
     torch.manual_seed(0)
-    loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=size)
+    loaded = vizkit.load(name, pretrained=False, image_size=size)
     pixels = torch.randn(1, 3, *size)
     found = patch_embedding(loaded, pixels)
     assert found.weight is not None
@@ -70,7 +70,7 @@ def test_patches_times_weight_are_what_timm_embeds(name, size):
 
 
 def test_a_hybrid_embeds_a_feature_map_and_a_cnn_nothing(cnn):
-    loaded = vizkit.load("vit_small_r26_s32_224", pretrained=False, device="cpu", image_size=(64, 96))
+    loaded = vizkit.load("vit_small_r26_s32_224", pretrained=False, image_size=(64, 96))
     found = patch_embedding(loaded, torch.randn(1, 3, 64, 96))
     assert found.weight is None
     assert found.vectors.shape == (2, 3, 384)
@@ -254,7 +254,7 @@ def test_an_outlier_is_twice_as_long_as_the_median_and_one_of_few(longest, count
 
 def test_planted_outliers_of_a_model_are_found_where_they_lie_and_no_others():
     """As in Darcet et al. 2024: two patches are several times as long as all others, from a block on to the last."""
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     planted = copy.deepcopy(loaded.model)
     block, places = planted.blocks[2], torch.tensor([1 + 9, 1 + 54])
 
@@ -275,7 +275,7 @@ def test_planted_outliers_of_a_model_are_found_where_they_lie_and_no_others():
 @pytest.mark.product
 @pytest.mark.parametrize("name", ["china", "astronaut", "cat", "coffee", "rocket", "flower"])
 def test_the_model_of_photographs_has_no_outliers(name: str):
-    loaded = vizkit.load("bundled:photographs_vit", device="cpu")
+    loaded = vizkit.load("bundled:photographs_vit")
     assert not any(each.outliers.any() for each in token_norms(vizkit.trace(loaded, samples.picture(name))))
 
 

@@ -461,7 +461,7 @@ def test_a_map_of_a_changed_input(monkeypatch: pytest.MonkeyPatch, method: str, 
 
 @pytest.fixture(scope="module")
 def swin_cases():
-    loaded = vizkit.load("bundled:insects_swin", device="cpu")
+    loaded = vizkit.load("bundled:insects_swin")
     opened, shuffled = pictures(loaded, "insects", 2), randomised(loaded)
     return [case_of(loaded, opened, index, shuffled, again=True) for index in range(2)]
 

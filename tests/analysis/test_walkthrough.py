@@ -200,10 +200,10 @@ def torchvision_vit():
 
 
 LOADERS = {
-    "vit": lambda: vizkit.load("test_vit", pretrained=False, device="cpu", image_size=(48, 80)),
-    "deit": lambda: vizkit.load("deit_tiny_distilled_patch16_224", pretrained=False, device="cpu", image_size=(48, 80)),
-    "dinov2": lambda: vizkit.load("vit_small_patch14_reg4_dinov2", pretrained=False, device="cpu", image_size=(56, 70)),
-    "eva02": lambda: vizkit.load("eva02_tiny_patch14_224", pretrained=False, device="cpu", image_size=(28, 70)),
+    "vit": lambda: vizkit.load("test_vit", pretrained=False, image_size=(48, 80)),
+    "deit": lambda: vizkit.load("deit_tiny_distilled_patch16_224", pretrained=False, image_size=(48, 80)),
+    "dinov2": lambda: vizkit.load("vit_small_patch14_reg4_dinov2", pretrained=False, image_size=(56, 70)),
+    "eva02": lambda: vizkit.load("eva02_tiny_patch14_224", pretrained=False, image_size=(28, 70)),
     "normalised, pooled": lambda: toy(normalised_vit(), (48, 80)),
     "eva grouped": lambda: toy(eva(attn_type="rope", qkv_fused=False, num_kv_heads=1), (48, 80)),
     "swin": lambda: toy(swin(), (20, 28)),

@@ -81,7 +81,7 @@ def test_a_click_on_a_map_chooses_the_unit(page: Page, server: str):
 
 def test_a_saved_page_has_the_canvas(page: Page, tmp_path):
     path = tmp_path / "slide.html"
-    loaded = vizkit.load("bundled:digits_cnn", device="cpu")
+    loaded = vizkit.load("bundled:digits_cnn")
     vizkit.show("slide", loaded, "sample:digit 3").save(path)
     page.goto(path.as_uri())
     proof = page.locator(".proof")

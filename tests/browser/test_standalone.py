@@ -33,7 +33,7 @@ PIXELS = """canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, c
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory) -> str:
     picture = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
-    traces = [vizkit.trace(vizkit.load(f"bundled:digits_{name}", device="cpu"), picture) for name in ("vit", "swin")]
+    traces = [vizkit.trace(vizkit.load(f"bundled:digits_{name}"), picture) for name in ("vit", "swin")]
     path = tmp_path_factory.mktemp("saved") / "both.html"
     vizkit.save_html(path, *traces)
     return path.as_uri()
@@ -72,7 +72,7 @@ def test_layer_head_and_query_change_the_map(page: Page, saved: str):
 def test_what_the_page_says_are_the_weights(page: Page, saved: str):
     page.goto(saved)
     picture = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
-    trace = vizkit.trace(vizkit.load("bundled:digits_vit", device="cpu"), picture)
+    trace = vizkit.trace(vizkit.load("bundled:digits_vit"), picture)
     click_at(page.locator(CANVAS).first, 0.05, 0.05)
     row = trace.attention[-1].weights[0].mean(0)[1]  # the first patch stands behind the class token
     best = int(row[1:].argmax())
@@ -128,7 +128,7 @@ def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: s
 def saved_view(tmp_path_factory):
     """A view's page for a ViT and a Swin, or for those of them for which it has a meaning, else for a CNN or a DeiT."""
     names = ("digits_vit", "digits_swin", "digits_cnn", "insects_deit")
-    models = {name: vizkit.load(f"bundled:{name}", device="cpu") for name in names}
+    models = {name: vizkit.load(f"bundled:{name}") for name in names}
     picture = samples.picture("digit 3")
 
     def page_of(name: str) -> str:

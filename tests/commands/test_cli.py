@@ -46,7 +46,7 @@ def test_trace_writes_what_the_library_gives(trace_it, photo, tmp_path):
     code, _, path = trace_it("--random-weights")
     assert code == 0
     with seeded(3):
-        loaded = vizkit.load("test_vit", pretrained=False, device="cpu")
+        loaded = vizkit.load("test_vit", pretrained=False)
     expected = vizkit.trace(loaded, photo)
     with np.load(path, allow_pickle=False) as file:
         meta = json.loads(file["meta"].item())

@@ -56,7 +56,7 @@ def files(output):
 
 
 def test_a_row_has_the_map_and_all_that_is_known_of_it(photos, whole, capsys):
-    results, loaded = opened(whole), vizkit.load(VIT, device="cpu")
+    results, loaded = opened(whole), vizkit.load(VIT)
     assert results.methods == ["rollout", "grad_cam"]
     keys = results.table["key"].to_pylist()
     assert keys == ["3/a.jpg", "3/a.png", "3/broken.png", "7/b 10.png", "7/c.png"]
@@ -101,7 +101,7 @@ def test_half_precision_is_nearer_and_runs_are_compared(photos, whole, tmp_path)
     assert keys[0] == "3/a.jpg"
     assert np.isnan(apart[2]).all()
     one = opened(tmp_path / "maps").row("3/a.png")["map_rollout"]
-    heat = vizkit.explain(vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "3/a.png")).heat.numpy()
+    heat = vizkit.explain(vizkit.load(VIT), vizkit.open_image(photos / "3/a.png")).heat.numpy()
     assert_allclose(one, heat, atol=2e-5)
     assert 0 < np.nanmax(abs(apart)) < (heat.max() - heat.min()) / 100
 
@@ -125,9 +125,7 @@ def test_the_class_is_chosen(photos, tmp_path, target, classes):
     assert explained(photos, tmp_path / "maps", "--method", "grad-cam", "--target", target) == 0
     table = opened(tmp_path / "maps").table
     assert table["explained"].to_pylist() == classes
-    heat = vizkit.explain(
-        vizkit.load(VIT, device="cpu"), vizkit.open_image(photos / "7/c.png"), "grad_cam", classes[-1]
-    ).heat.numpy()
+    heat = vizkit.explain(vizkit.load(VIT), vizkit.open_image(photos / "7/c.png"), "grad_cam", classes[-1]).heat.numpy()
     assert_allclose(opened(tmp_path / "maps").row("7/c.png")["map_grad_cam"], heat, atol=np.ptp(heat) / 400)
 
 
@@ -177,7 +175,7 @@ def test_a_part_takes_no_longer_than_it_may(photos, whole, tmp_path, monkeypatch
 
 
 def test_how_many_pictures_fit_into_a_time(monkeypatch):
-    answers = passes.Answers(vizkit.load(VIT, device="cpu"))
+    answers = passes.Answers(vizkit.load(VIT))
     monkeypatch.setattr(answers, "of", lambda seen: time.sleep(0.05 * len(seen.keys)))
     assert 1 <= answers.most_within(1.0) <= 20
     assert answers.most_within(0.01) == 1

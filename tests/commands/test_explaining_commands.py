@@ -41,7 +41,7 @@ def test_explain_writes_what_the_library_gives(insect, tmp_path, capsys):
     assert main(["explain", insect, "--model", VIT, "-o", str(tmp_path / "a.npz"), "-o", str(tmp_path / "a.png")]) == 0
     printed = capsys.readouterr().out
     meta, maps = numbers(tmp_path / "a.npz")
-    loaded = vizkit.load(VIT, device="cpu")
+    loaded = vizkit.load(VIT)
     picture = vizkit.open_image(insect)
     trace = vizkit.trace(loaded, picture)
     assert_allclose(maps["rollout"], explain("rollout", trace).heat.numpy(), atol=1e-6)
@@ -122,7 +122,7 @@ def test_what_is_wrong_is_one_sentence(name, insect, tmp_path, capsys, monkeypat
 
 
 def test_classes_by_name(digits):
-    loaded = vizkit.load(VIT, device="cpu")
+    loaded = vizkit.load(VIT)
     assert loaded.number_of("7") == 7
     assert loaded.number_of("WATER STRIDER") == LABELS.index("water strider")
     assert loaded.number_of("backsw") == LABELS.index("backswimmer")

@@ -42,7 +42,7 @@ def cached(tmp_path, monkeypatch):
 
 
 def test_a_snapshot_is_of_the_model_of_that_step(asked, cached):
-    found, loaded = snapshot(RUN, 64, asked), vizkit.load(f"{RUN.path}@64", device="cpu")
+    found, loaded = snapshot(RUN, 64, asked), vizkit.load(f"{RUN.path}@64")
     traces = [trace(loaded, rgb, keep=Keep()) for rgb, _ in asked.images]
     by_hand = torch.stack([mean_distance_px(each.attention[2]) for each in traces]).mean(0)
     assert_allclose(found.distance_px[2], by_hand.numpy(), rtol=1e-5)
@@ -63,7 +63,7 @@ def test_a_checkpoint_is_measured_once(asked, cached, monkeypatch):
 
 
 def test_norms_are_those_of_a_plain_loop(asked):
-    loaded = vizkit.load(f"{RUN.path}@429", device="cpu")
+    loaded = vizkit.load(f"{RUN.path}@429")
     weight, gradient = norms(FewPictures(asked.images, loaded))
     for each in loaded.model.parameters():
         each.requires_grad_(True)

@@ -37,7 +37,7 @@ def watched():
 def test_answers_and_maps_are_those_of_the_model_of_that_step(watched, tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     found = learning.answers(RUN, 64, watched)
-    loaded = vizkit.load(f"{RUN.path}@64", device="cpu")
+    loaded = vizkit.load(f"{RUN.path}@64")
     for row, (rgb, target) in enumerate(watched.images):
         with torch.no_grad():
             chances = loaded.model(pixels_of(loaded, rgb)).softmax(-1)[0]

@@ -48,7 +48,7 @@ def test_insects_are_drawn_as_they_were_judged(name):
     found = read_record(RECORDED / f"{name}.npz", Outcome)
     pictures = open_pictures(**found.opened)
     row, judged = found.models[0], found.judged[0]
-    loaded = vizkit.load(f"bundled:{row.name}", device="cpu")
+    loaded = vizkit.load(f"bundled:{row.name}")
     seen = torch.cat([pixels_of(loaded, pictures[index][0]) for index in range(FIRST)])
     with torch.no_grad():
         sure, answer = loaded.model(seen).softmax(1).max(1)
@@ -85,7 +85,7 @@ def test_a_recorded_evaluation_is_of_these_pictures_and_weights(name):
     assert open_pictures(**found.opened).digest == found.digest
     assert (RECORDED / f"{name}.npz").stat().st_size < 200_000
     for row, judged in zip(found.models, found.judged, strict=True):
-        assert weights_digest(vizkit.load(f"bundled:{row.name}", device="cpu").model) == row.weights
+        assert weights_digest(vizkit.load(f"bundled:{row.name}").model) == row.weights
         assert row.measures.accuracy.value == pytest.approx(judged.right.mean())
         if name != "insects_hard" and row.size_hw == (found.opened["size_px"],) * 2:  # as its own test drew them
             result = json.loads((bundled.FOLDER / row.name / "result.json").read_text())

@@ -24,7 +24,7 @@ GOALS = [0, 4, 2]
 
 @pytest.fixture(scope="module", params=["digits_vit", "digits_swin", "digits_cnn"])
 def loaded(request):
-    return vizkit.load(f"bundled:{request.param}", device="cpu")
+    return vizkit.load(f"bundled:{request.param}")
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_activation_maps_at_another_layer(loaded, pictures, pixels):
 
 
 def test_a_picture_whose_proof_fails_has_no_map(monkeypatch):
-    loaded, true = vizkit.load("bundled:digits_vit", device="cpu"), recorder.attention_weights
+    loaded, true = vizkit.load("bundled:digits_vit"), recorder.attention_weights
     maps = Maps(loaded, ["generic_relevance"])
     draw = torch.Generator().manual_seed(1)
     pixels = torch.randn(3, loaded.preprocessing.channels, *loaded.preprocessing.size_hw, generator=draw)

@@ -87,7 +87,7 @@ def test_it_is_exact_where_float16_cannot_tell():
 @pytest.mark.parametrize("model", MODELS)
 def test_the_column_holds_what_leaves_the_last_block(model, photos, tmp_path):
     assert explained(photos, tmp_path / "maps", model, "--method", "grad-cam", "--patch-features") == 0
-    results, loaded = opened(tmp_path / "maps"), vizkit.load(model, device="cpu")
+    results, loaded = opened(tmp_path / "maps"), vizkit.load(model)
     index = PatchIndex.of(results)
     assert index.keys == [f"{number}.png" for number in range(5)]  # without the broken one
     for number in (0, 4):
@@ -103,7 +103,7 @@ def test_the_column_holds_what_leaves_the_last_block(model, photos, tmp_path):
 
 
 def test_vectors_that_are_none_of_the_last_block_are_refused():
-    loaded = vizkit.load(MODELS[0], device="cpu")
+    loaded = vizkit.load(MODELS[0])
     needs = loaded.preprocessing
     pixels = torch.randn(1, needs.channels, *needs.size_hw, generator=torch.Generator().manual_seed(0))
     trace = vizkit.trace(loaded, draw(0, split="test", size_px=64).picture)  # of another image

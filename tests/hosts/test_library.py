@@ -70,7 +70,7 @@ def test_an_edit_changes_the_model(digits):
 
 
 def test_several_models_stand_after_one_another(digits):
-    swin = vizkit.load("bundled:digits_swin", device="cpu")
+    swin = vizkit.load("bundled:digits_swin")
     both = vizkit.show("rollout", [digits, swin], DIGIT)
     assert [block.text for block in both.blocks if isinstance(block, Heading)] == [digits.name, swin.name]
     assert len([block for block in both.blocks if isinstance(block, Map)]) == 2
@@ -171,7 +171,7 @@ def test_what_cannot_be_shown_is_a_sentence(digits, name, model, image, sentence
 
 
 def test_a_view_without_a_meaning_says_for_which_model(digits):
-    cnn = vizkit.load("bundled:digits_cnn", device="cpu")
+    cnn = vizkit.load("bundled:digits_cnn")
     with pytest.raises(NotApplicable, match=r"^This model has no attention layers; there is nothing to multiply\.$"):
         vizkit.show("rollout", cnn, DIGIT)
     with pytest.raises(NotApplicable, match=r"^bundled:digits_cnn: This model has no attention layers"):

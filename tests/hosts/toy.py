@@ -42,7 +42,7 @@ RGB = noisy_picture(40, 80)
 
 @cache
 def loaded():
-    return vizkit.load("bundled:digits_vit", device="cpu")
+    return vizkit.load("bundled:digits_vit")
 
 
 def subject(name: str = "Toy") -> Subject:

@@ -37,7 +37,7 @@ def test_tokens_of_a_shape(shape, image, found):
 # ---- without reductions ----------------------------------------------------------------------------------------------
 def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
     with seeded(3):
-        loaded = vizkit.load("gradual_reduction_tiny", pretrained=False, device="cpu", image_size=(64, 64))
+        loaded = vizkit.load("gradual_reduction_tiny", pretrained=False, image_size=(64, 64))
     pixels = noise(1, 3, 64, 64, seed=1)
     plain = unreduced(loaded)
     tokens = [step.tokens_in for step in flow(plain) if step.path.startswith("blocks.")]
@@ -51,7 +51,7 @@ def test_the_unreduced_model_is_the_plain_vit_of_the_same_weights():
     with torch.no_grad():
         assert_close(plain.model(pixels), theirs(pixels), atol=1e-5, rtol=1e-4)
     with pytest.raises(NotApplicable):
-        unreduced(vizkit.load("bundled:digits_vit", device="cpu"))
+        unreduced(vizkit.load("bundled:digits_vit"))
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------

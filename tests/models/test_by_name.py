@@ -98,7 +98,7 @@ def test_nor_does_a_replay(folder):
 )
 def test_a_model_is_told_in_one_line(name: str, answers: str):
     """A class may have any number of modules, which nobody asked for."""
-    said = repr(vizkit.load(f"bundled:{name}", device="cpu"))
+    said = repr(vizkit.load(f"bundled:{name}"))
     assert len(said.splitlines()) == 1
     assert len(said) < 200
     assert all(words in said for words in (name, answers, "pixels"))

@@ -57,7 +57,7 @@ def swin(request) -> tuple[nn.Module, tuple[int, int], Trace]:
     with pytest.MonkeyPatch.context() as patch:  # the functions of torchvision take no sizes
         made = swin_transformer._swin_transformer
         patch.setattr(swin_transformer, "_swin_transformer", lambda **given: made(**given | NARROW))
-        loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=size_hw, model_args=sizes)
+        loaded = vizkit.load(name, pretrained=False, image_size=size_hw, model_args=sizes)
     size_hw = size_hw or loaded.preprocessing.size_hw
     loaded.model.double()
     for module in loaded.model.modules():
@@ -124,7 +124,7 @@ def test_swin_merges_between_the_stages(swin):
 
 def test_swin_merging_reads_the_four_cells_it_says():
     """One token before timm's own merging moves exactly the merged token whose row holds it, also on odd grids."""
-    loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False, device="cpu", image_size=(72, 104))
+    loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False, image_size=(72, 104))
     trace = trace_of(loaded, torch.randn(1, 3, 72, 104))
     merge = next(layer for layer in trace.attention if not layer.learned)
     rows, columns = merge.key.grid
@@ -141,7 +141,7 @@ def test_swin_merging_reads_the_four_cells_it_says():
 @pytest.mark.rest
 def test_a_wrong_sign_of_the_shift_would_be_caught():
     """The check above can fail: with the roll the other way most tokens stand in another window."""
-    loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False, device="cpu")
+    loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False)
     layer = trace_of(loaded, torch.randn(1, 3, 224, 224)).attention[1]
     ids = window_ids((56, 56), (7, 7), (-3, -3))
     wrong = Attention(layer.name, layer.weights, layer.query, layer.key, ids, ids)
@@ -315,7 +315,7 @@ def test_vit_a_patch_of_pixels_is_one_token(kind):
 @pytest.mark.product
 @pytest.mark.parametrize("name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224"])
 def test_oblong_input_has_rows_first(name):
-    loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(256, 128))
+    loaded = vizkit.load(name, pretrained=False, image_size=(256, 128))
     image = noisy_picture(90, 120)
     trace = vizkit.trace(loaded, image)
     assert trace.image_size == (256, 128)
@@ -352,7 +352,7 @@ def test_registers_at_518_pixels():
 @pytest.fixture(scope="module")
 def torchvision_vit():
     torch.manual_seed(0)
-    loaded = vizkit.load("torchvision:vit_b_16", pretrained=False, device="cpu")
+    loaded = vizkit.load("torchvision:vit_b_16", pretrained=False)
     del loaded.model.encoder.layers[2:]
     nn.init.normal_(loaded.model.heads.head.weight, std=0.05)  # torchvision starts it at zero
     return loaded
@@ -389,7 +389,7 @@ def test_torchvision_vit_has_gradients(torchvision_vit):
 @pytest.fixture(scope="module")
 def vit_and_image():
     torch.manual_seed(0)
-    loaded = vizkit.load("test_vit", pretrained=False, device="cpu")
+    loaded = vizkit.load("test_vit", pretrained=False)
     image = noisy_picture(160, 160)
     return loaded, image, vizkit.trace(loaded, image)
 

@@ -43,7 +43,7 @@ def prefixed(prefix, state):
 
 def opened(tmp_path, content, architecture, **options):
     torch.save(content, tmp_path / "file.pth")
-    return vizkit.load(tmp_path / "file.pth", architecture=architecture, device="cpu", **options)
+    return vizkit.load(tmp_path / "file.pth", architecture=architecture, **options)
 
 
 def same_answer(loaded, model, photo):
@@ -167,7 +167,7 @@ def test_model_args_decide_what_shapes_cannot_say(tmp_path, photo):
 
 def test_model_args_of_a_name(photo):
     options = {"depth": 2, "in_chans": 1, "img_size": 64}
-    loaded = vizkit.load(VIT, pretrained=False, device="cpu", model_args=options)
+    loaded = vizkit.load(VIT, pretrained=False, model_args=options)
     assert len(loaded.model.blocks) == 2
     assert (loaded.preprocessing.channels, loaded.preprocessing.size_hw) == (1, (64, 64))
     assert vizkit.trace(loaded, photo).check.passed
@@ -223,7 +223,7 @@ def test_training_files_give_the_model_that_is_evaluated(tmp_path, photo, case):
     flat = TRAINING[case](model.state_dict())
     flat = next((flat[key] for key in ("teacher", "model_ema", "model", "net", "state_dict") if key in flat), flat)
     safetensors.torch.save_file(flat, tmp_path / "same.safetensors")
-    again = vizkit.load(tmp_path / "same.safetensors", architecture=VIT, device="cpu")
+    again = vizkit.load(tmp_path / "same.safetensors", architecture=VIT)
     same_answer(again, model, photo)
 
 
@@ -315,9 +315,9 @@ def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
     else:
         safetensors.torch.save_file(model.state_dict(), file)
     with pytest.raises(UnnamedError) as caught:
-        vizkit.load(file, device="cpu")
+        vizkit.load(file)
     assert caught.value.fits[0].removeprefix("torchvision:") == name
-    loaded = vizkit.load(file, device="cpu", architecture=f"torchvision:{name}", image_size=64)
+    loaded = vizkit.load(file, architecture=f"torchvision:{name}", image_size=64)
     same_answer(loaded, model, photo)
     assert loaded.outputs == 4
 
@@ -384,10 +384,10 @@ SUGGESTED = {  # what the file holds → what has to be suggested first
 def test_architectures_that_fit_are_suggested(tmp_path, name):
     torch.save(SUGGESTED[name](), tmp_path / "file.pth")
     with pytest.raises(UnnamedError) as caught:
-        vizkit.load(tmp_path / "file.pth", device="cpu")
+        vizkit.load(tmp_path / "file.pth")
     assert caught.value.fits[0] == name
     assert f"its shapes fit {name}" in str(caught.value)
-    vizkit.load(tmp_path / "file.pth", device="cpu", architecture=name)
+    vizkit.load(tmp_path / "file.pth", architecture=name)
 
 
 # ---- what timm's train.py was told -----------------------------------------------------------------------------------
@@ -408,7 +408,7 @@ def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, t
     told_all = argparse.Namespace(**{**every, "img_size": None, "input_size": None, "in_chans": None, **told})
     content = {"arch": name, "state_dict": model.state_dict(), "args": told_all}
     torch.save(content, tmp_path / "last.pth.tar")
-    loaded = vizkit.load(tmp_path / "last.pth.tar", device="cpu")
+    loaded = vizkit.load(tmp_path / "last.pth.tar")
     config = timm.data.resolve_data_config(vars(told_all), model=model)
     config["input_size"] = (options.get("in_chans", 3), *config["input_size"][1:])  # timm leaves those of the name
     assert loaded.preprocessing == Preprocessing.from_config(config)
@@ -431,4 +431,4 @@ def test_options_of_training_that_make_no_sense_are_refused(tmp_path):
     ):
         torch.save({"arch": "resnet18", "state_dict": state, "args": argparse.Namespace(**told)}, tmp_path / "a.pth")
         with pytest.raises(ModelError):
-            vizkit.load(tmp_path / "a.pth", device="cpu")
+            vizkit.load(tmp_path / "a.pth")

@@ -47,7 +47,7 @@ SMALL = "test_vit"  # 6 layers, 371,240 parameters, 160×160
 def refusal(source, **options):
     """The sentence with which a source is refused, fit to be shown to a user."""
     with pytest.raises(ModelError) as caught:
-        vizkit.load(source, device="cpu", **options)
+        vizkit.load(source, **options)
     sentence = str(caught.value)
     assert len(sentence) <= hub.LONGEST
     assert "\n" not in sentence
@@ -220,7 +220,7 @@ RIGHT = {  # file → its content, made from the weights; `other` are weights th
 def test_nested_and_prefixed_weights_are_found(tmp_path, name):
     state = weights()
     make_torch(tmp_path / name, RIGHT[name](state, weights(seed=6)))
-    loaded = vizkit.load(tmp_path / name, architecture=SMALL, device="cpu")
+    loaded = vizkit.load(tmp_path / name, architecture=SMALL)
     assert same(loaded, state)
     assert loaded.source == "checkpoint of test_vit" + (", moving average" if "average" in name else "")
     assert loaded.trained
@@ -234,26 +234,26 @@ def test_file_may_name_its_architecture(tmp_path):
     make_torch(tmp_path / "args.pt", {"model": state, "args": options})
     safetensors.torch.save_file(state, tmp_path / "own.safetensors", {"architecture": SMALL})
     for name in ("arch.pt", "args.pt", "own.safetensors"):
-        assert same(vizkit.load(tmp_path / name, device="cpu"), state)
+        assert same(vizkit.load(tmp_path / name), state)
 
 
 def test_old_format_and_link_are_loaded(tmp_path):
     state = weights()
     torch.save(state, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
     (tmp_path / "link.pth").symlink_to("old.pth")
-    assert same(vizkit.load(str(tmp_path / "link.pth"), architecture=SMALL, device="cpu"), state)
+    assert same(vizkit.load(str(tmp_path / "link.pth"), architecture=SMALL), state)
 
 
 def test_head_of_seven_classes(tmp_path, photo):
     safetensors.torch.save_file(weights(classes=7), tmp_path / "fine.safetensors")
-    loaded = vizkit.load(tmp_path / "fine.safetensors", architecture=SMALL, device="cpu")
+    loaded = vizkit.load(tmp_path / "fine.safetensors", architecture=SMALL)
     assert [loaded.label(i) for i in range(7)] == [f"class {i}" for i in range(7)]
     assert vizkit.trace(loaded, photo).logits.shape == (7,)
 
 
 def test_without_head_it_gives_features(tmp_path, photo):
     make_torch(tmp_path / "headless.pt", {k: v for k, v in weights().items() if not k.startswith("head.")})
-    loaded = vizkit.load(tmp_path / "headless.pt", architecture=SMALL, device="cpu")
+    loaded = vizkit.load(tmp_path / "headless.pt", architecture=SMALL)
     assert not loaded.classifies
     assert loaded.label(3) == "feature 3"
     assert vizkit.trace(loaded, photo).logits.shape == (64,)
@@ -262,7 +262,7 @@ def test_without_head_it_gives_features(tmp_path, photo):
 def test_image_size_of_fine_tuning_is_given(tmp_path):
     state = weights(img_size=(96, 160))
     make_torch(tmp_path / "wide.pt", state)
-    loaded = vizkit.load(tmp_path / "wide.pt", architecture=SMALL, image_size=(96, 160), device="cpu")
+    loaded = vizkit.load(tmp_path / "wide.pt", architecture=SMALL, image_size=(96, 160))
     assert same(loaded, state)
     assert loaded.preprocessing.size_hw == (96, 160)
 
@@ -270,7 +270,7 @@ def test_image_size_of_fine_tuning_is_given(tmp_path):
 def test_checking_safetensors_does_not_read_the_weights(tmp_path, monkeypatch):
     write_folder(tmp_path)
     monkeypatch.setattr("vizkit.models.sources.checkpoint.renamed", lambda *_: pytest.fail("read the whole file"))
-    vizkit.load(tmp_path, device="cpu")
+    vizkit.load(tmp_path)
 
 
 # ---- run folders -----------------------------------------------------------------------------------------------------
@@ -355,13 +355,13 @@ def test_folder_with_something_missing(tmp_path):
 
 def test_run_folder(tmp_path, photo):
     state = weights(classes=3)
-    loaded = vizkit.load(write_folder(tmp_path / "run", state=state), device="cpu")
+    loaded = vizkit.load(write_folder(tmp_path / "run", state=state))
     assert same(loaded, state)
     assert (loaded.labels, loaded.licence, loaded.source) == (("ant", "bee", "cat"), "cc0-1.0", "run folder")
-    untrained = vizkit.load(str(tmp_path / "run"), pretrained=False, device="cpu")
+    untrained = vizkit.load(str(tmp_path / "run"), pretrained=False)
     assert not same(untrained, state)
     assert (untrained.trained, untrained.source) == (False, "run folder, random weights")
-    wide = vizkit.load(tmp_path / "run", image_size=(96, 160), device="cpu")
+    wide = vizkit.load(tmp_path / "run", image_size=(96, 160))
     assert vizkit.trace(wide, photo).image_size == (96, 160)
 
 
@@ -369,7 +369,7 @@ def test_run_folder(tmp_path, photo):
 def test_a_folder_whose_positions_are_of_another_size_opens_at_it(tmp_path, said):
     """101 places: the class token, and 10 × 10 patches of 16 pixels."""
     state = weights(classes=3)
-    loaded = vizkit.load(write_folder(tmp_path / "run", with_preprocessing(**said), state), device="cpu")
+    loaded = vizkit.load(write_folder(tmp_path / "run", with_preprocessing(**said), state))
     assert loaded.preprocessing.size_hw == (160, 160)
     assert same(loaded, state)
     assert loaded.source.startswith("run folder, at 160×160 as its positions say, a square image supposed")
@@ -379,7 +379,7 @@ def test_a_folder_whose_positions_are_of_no_square_asks_for_their_size(tmp_path)
     state = weights(classes=3, img_size=(96, 160))
     folder = write_folder(tmp_path / "run", state=state)
     assert "61 places, 101 expected); give the image size" in refusal(folder)
-    loaded = vizkit.load(folder, image_size=(96, 160), device="cpu")
+    loaded = vizkit.load(folder, image_size=(96, 160))
     assert loaded.preprocessing.size_hw == (96, 160)
     assert same(loaded, state)
 
@@ -427,12 +427,12 @@ def put_in_cache(cache, repo, state, revision="main", **texts):
 def test_timm_name_from_the_cache(hub_cache, name):
     state = weights()
     put_in_cache(hub_cache, "timm/test_vit.r160_in1k", state)
-    loaded = vizkit.load(name, device="cpu")
+    loaded = vizkit.load(name)
     assert same(loaded, state)
     assert (loaded.source, loaded.licence) == ("hub: timm/test_vit.r160_in1k", "apache-2.0")
     assert loaded.labels[0].startswith("tench")
     assert loaded.trained
-    wide = vizkit.load(name, image_size=(96, 160), device="cpu")
+    wide = vizkit.load(name, image_size=(96, 160))
     assert wide.model.pos_embed.shape == (1, 61, 64)  # stretched by timm to 6×10 patches and the class
 
 
@@ -441,14 +441,14 @@ def test_hub_id_from_the_cache(hub_cache):
     card = "---\ntags:\n- x\nlicense: mit\n---\n# License: none\n"
     config = with_preprocessing(license=None)
     put_in_cache(hub_cache, "somebody/ants", state, config_json=json.dumps(config), README_md=card)
-    loaded = vizkit.load("hf-hub:somebody/ants", device="cpu")
+    loaded = vizkit.load("hf-hub:somebody/ants")
     assert same(loaded, state)
     assert (loaded.labels, loaded.source, loaded.licence) == (("ant", "bee", "cat"), "hub: somebody/ants", "mit")
 
 
 def test_hub_revision_from_the_cache(hub_cache):
     put_in_cache(hub_cache, "somebody/ants", weights(classes=3), "v2", config_json=json.dumps(CONFIG))
-    assert vizkit.load("hf-hub:somebody/ants@v2", device="cpu").labels == ("ant", "bee", "cat")
+    assert vizkit.load("hf-hub:somebody/ants@v2").labels == ("ant", "bee", "cat")
     assert "not on this machine" in refusal("hf-hub:somebody/ants")
 
 
@@ -541,7 +541,7 @@ WAITED_S = 60  # on a machine with other work; who waits for an answer waits ten
 def timed_refusal(source):
     start = time.perf_counter()
     with pytest.raises(OfflineError, match="choose a bundled model"):
-        vizkit.load(source, device="cpu")
+        vizkit.load(source)
     sentence = refusal(source)
     assert "not on this machine" in sentence
     return (time.perf_counter() - start) / 2
@@ -622,12 +622,12 @@ def test_fetch_does_not_wait_for_ever(web, black_hole):
 
 
 def test_torchvision(monkeypatch, tmp_path):
-    untrained = vizkit.load("torchvision:swin_t", pretrained=False, device="cpu")
+    untrained = vizkit.load("torchvision:swin_t", pretrained=False)
     assert (len(untrained.labels), untrained.preprocessing.size_hw) == (1000, (224, 224))
     make_torch(tmp_path / "swin.pth", untrained.model.state_dict())
     asked = []
     monkeypatch.setattr(hub, "fetch", lambda url: asked.append(url) or tmp_path / "swin.pth")
-    trained = vizkit.load("torchvision:swin_t", device="cpu")
+    trained = vizkit.load("torchvision:swin_t")
     assert same(trained, untrained.model.state_dict())
     assert asked == ["https://download.pytorch.org/models/swin_t-704ceda3.pth"]
     assert (trained.source, trained.licence, trained.trained) == ("torchvision", "BSD-3-Clause", True)
@@ -641,7 +641,7 @@ def test_a_model_of_torchvision_sees_the_picture_as_torchvision_prepares_it(name
     picture = noisy_picture(12, 16, 5)
     picture = np.array(Image.fromarray(picture).resize((640, 480), Image.Resampling.BICUBIC))
     monkeypatch.setattr(torchvision.models, "get_model", lambda *_, **__: torch.nn.Identity())
-    needs = vizkit.load(f"torchvision:{name}", pretrained=False, device="cpu").preprocessing
+    needs = vizkit.load(f"torchvision:{name}", pretrained=False).preprocessing
     theirs = torchvision.models.get_model_weights(name).DEFAULT.transforms()(Image.fromarray(picture))
     ours = torch.from_numpy(prepare(picture, needs)[0])
     assert ours.shape == theirs.shape
@@ -653,7 +653,7 @@ def test_bundled_models_say_what_they_are():
     labels = {"insects": insects.LABELS, "digits": tuple("0123456789"), "photographs": ()}
     licences = {"photographs": "apache-2.0"}
     for name in bundled_names():
-        loaded, pictures = vizkit.load(f"bundled:{name}", device="cpu"), MODELS[name].pictures
+        loaded, pictures = vizkit.load(f"bundled:{name}"), MODELS[name].pictures
         assert (loaded.source, loaded.licence) == ("bundled with vizkit", licences.get(pictures, "mit"))
         assert (loaded.labels, loaded.trained) == (labels[pictures], True)
         assert not loaded.model.training
@@ -690,7 +690,7 @@ def test_names_that_timm_has_changed():
 
 @pytest.mark.parametrize("size", [160, (96, 160), (16, 16)])
 def test_other_input_sizes(photo, size):
-    loaded = vizkit.load(SMALL, pretrained=False, image_size=size, device="cpu")
+    loaded = vizkit.load(SMALL, pretrained=False, image_size=size)
     size_hw = (size, size) if isinstance(size, int) else size
     trace = vizkit.trace(loaded, photo)
     assert trace.image_size == size_hw
@@ -698,7 +698,7 @@ def test_other_input_sizes(photo, size):
 
 
 def test_convolutional_networks_take_any_size(photo):
-    loaded = vizkit.load("test_resnet", pretrained=False, image_size=(75, 130), device="cpu")
+    loaded = vizkit.load("test_resnet", pretrained=False, image_size=(75, 130))
     assert vizkit.trace(loaded, photo).image_size == (75, 130)
 
 
@@ -748,23 +748,23 @@ def test_imagenet_labels(count):
 )
 def test_a_thousand_classes_have_imagenets_names_only_where_something_says_so(tmp_path, file, architecture, named):
     torch.save(weights(), tmp_path / file)
-    loaded = vizkit.load(tmp_path / file, architecture=architecture, device="cpu")
+    loaded = vizkit.load(tmp_path / file, architecture=architecture)
     assert loaded.label(3) == (imagenet_labels(1000)[3] if named else "class 3")
     notes = [note for note in loaded.notes if "1,000 classes" in note]
     assert len(notes) == (not named)
     assert all(word in note for note in notes for word in ("labels=", "--labels", "label_names"))
     assert loaded.head_guessed is not named
     own = [f"kind {i}" for i in range(1000)]
-    given = vizkit.load(tmp_path / file, architecture=architecture, device="cpu", labels=own)
+    given = vizkit.load(tmp_path / file, architecture=architecture, labels=own)
     assert given.labels == tuple(own)
     with pytest.raises(ModelError, match="has 1,000 outputs, and these are 2 names"):
-        vizkit.load(tmp_path / file, architecture=architecture, device="cpu", labels=["a", "b"])
+        vizkit.load(tmp_path / file, architecture=architecture, labels=["a", "b"])
 
 
 def test_where_training_began_says_nothing_about_its_classes(tmp_path):
     """timm's training script writes the name of the weights that it starts from."""
     torch.save({"state_dict": weights(), "arch": "test_vit.r160_in1k"}, tmp_path / "birds.pth.tar")
-    assert vizkit.load(tmp_path / "birds.pth.tar", device="cpu").label(3) == "class 3"
+    assert vizkit.load(tmp_path / "birds.pth.tar").label(3) == "class 3"
 
 
 @pytest.mark.parametrize(("said", "named"), [({}, False), ({"tag": "r160_in1k"}, True)])
@@ -774,7 +774,7 @@ def test_a_folder_of_a_thousand_classes_has_imagenets_names_where_its_configurat
     config = {"architecture": "test_vit", "num_classes": 1000}
     config["pretrained_cfg"] = {"input_size": [3, 160, 160], "num_classes": 1000, "fixed_input_size": True, **said}
     (tmp_path / "config.json").write_text(json.dumps(config))
-    assert vizkit.load(tmp_path, device="cpu").label(3) == (imagenet_labels(1000)[3] if named else "class 3")
+    assert vizkit.load(tmp_path).label(3) == (imagenet_labels(1000)[3] if named else "class 3")
 
 
 def test_random_weights_say_so(vit):

@@ -361,13 +361,13 @@ def test_names_are_in_the_catalogue():
 
 @pytest.mark.parametrize("name", ["dual_scale_tiny", "gradual_reduction_tiny", "vit_parts_tiny"])
 def test_load_by_name_at_another_size(name):
-    loaded = vizkit.load(name, pretrained=False, device="cpu", image_size=(64, 96))
+    loaded = vizkit.load(name, pretrained=False, image_size=(64, 96))
     trace = vizkit.trace(loaded, noisy_picture(90, 120))
     assert trace.image_size == (64, 96)
     patch = 16 if "parts" in name else 8
     assert trace.attention[0].query.grid == (64 // patch, 96 // patch)
     with pytest.raises(ModelError, match="nearest size"):
-        vizkit.load(name, pretrained=False, device="cpu", image_size=(60, 96))
+        vizkit.load(name, pretrained=False, image_size=(60, 96))
 
 
 @pytest.mark.rest

@@ -42,7 +42,7 @@ def seed():
 
 
 def load(name, **options):
-    return vizkit.load(name, pretrained=False, device="cpu", **options)
+    return vizkit.load(name, pretrained=False, **options)
 
 
 def toy(model, size_hw):

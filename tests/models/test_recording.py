@@ -713,7 +713,7 @@ def test_the_mean_of_heads_that_share_one_key_head():
 @pytest.mark.parametrize("name", ["swinv2_tiny_window8_256", "vit_relpos_small_patch16_224"])
 def test_gradients_beside_a_position_bias_made_by_an_mlp(name, photo):
     """The MLP's input are offsets, which no gradient reaches; what enters the attention is the tokens."""
-    loaded = vizkit.load(name, pretrained=False, device="cpu")
+    loaded = vizkit.load(name, pretrained=False)
     trace = vizkit.trace(loaded, photo, target=3)
     assert trace.check.passed
     assert all(layer.gradient is not None for layer in trace.attention if layer.learned)

@@ -104,7 +104,7 @@ def test_a_folder_gives_the_logits_of_its_library(tmp_path, photo, case):
     model = made(kind, options)
     model.save_pretrained(tmp_path / "folder")
     size = {"image_size": (64, 96)} if case in ANY_SIZE else {}
-    loaded = vizkit.load(tmp_path / "folder", device="cpu", **size)
+    loaded = vizkit.load(tmp_path / "folder", **size)
     assert family_of(loaded.model) == family
     pixels = pixels_of(loaded, photo)
     expected = answer(model, pixels)[0]
@@ -124,7 +124,7 @@ def test_translated_attention_is_that_of_the_library(tmp_path, photo, case):
     kind, options, _ = CASES[case]
     model = made(kind, options)
     model.save_pretrained(tmp_path / "folder")
-    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    loaded = vizkit.load(tmp_path / "folder")
     trace = vizkit.trace(loaded, photo)
     model.set_attn_implementation("eager")
     with torch.no_grad():
@@ -143,7 +143,7 @@ def test_mae_is_shown_without_its_mask(tmp_path, photo):
     """transformers hides three quarters of the patches in every pass; nothing is hidden here."""
     model = made("ViTMAEForPreTraining", WIDE | {"decoder_hidden_size": 16, "decoder_num_attention_heads": 2})
     model.save_pretrained(tmp_path / "folder")
-    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    loaded = vizkit.load(tmp_path / "folder")
     model.config.mask_ratio = 0.0
     with torch.no_grad():
         expected = model.vit(pixels_of(loaded, photo)).last_hidden_state[0, 0]
@@ -154,7 +154,7 @@ def test_both_towers_of_clip_give_that_of_the_pictures(tmp_path, photo):
     text = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 20}
     model = made("CLIPModel", {"vision_config": WIDE, "text_config": text, "projection_dim": 12})
     model.save_pretrained(tmp_path / "folder")
-    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    loaded = vizkit.load(tmp_path / "folder")
     with torch.no_grad():
         pooled = model.vision_model(pixels_of(loaded, photo)).pooler_output
         expected = model.visual_projection(pooled)[0]
@@ -168,15 +168,15 @@ def test_labels_licence_and_processor(tmp_path, photo):
     processor = {"size": {"height": 32, "width": 32}, "image_mean": [0.1, 0.2, 0.3], "image_std": [0.4, 0.5, 0.6]}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(processor | {"resample": 2}))
     (tmp_path / "README.md").write_text("---\nlicense: apache-2.0\n---\n")
-    loaded = vizkit.load(tmp_path, device="cpu")
+    loaded = vizkit.load(tmp_path)
     assert (loaded.labels, loaded.licence) == (("ant", "bee", "cat"), "apache-2.0")
     needs = loaded.preprocessing
     assert (needs.mean, needs.std, needs.interpolation) == ((0.1, 0.2, 0.3), (0.4, 0.5, 0.6), "bilinear")
     assert needs.crop_mode == "squash"
-    untrained = vizkit.load(tmp_path, pretrained=False, device="cpu")
+    untrained = vizkit.load(tmp_path, pretrained=False)
     assert not untrained.trained
     assert "random weights" in untrained.source
-    wide = vizkit.load(tmp_path, image_size=(32, 64), device="cpu")
+    wide = vizkit.load(tmp_path, image_size=(32, 64))
     assert vizkit.trace(wide, photo).attention[0].query.grid == (4, 8)
 
 
@@ -185,19 +185,19 @@ def test_a_damaged_image_processor_is_refused(tmp_path, text):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     (tmp_path / "preprocessor_config.json").write_text(text)
     with pytest.raises(ModelError, match=r"preprocessor_config\.json of .* cannot be read"):
-        vizkit.load(tmp_path, device="cpu")
+        vizkit.load(tmp_path)
 
 
 def test_a_guessed_preprocessing_is_said(tmp_path, monkeypatch):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     path = tmp_path / "preprocessor_config.json"
-    assert "those of ImageNet" in vizkit.load(tmp_path, device="cpu").source
+    assert "those of ImageNet" in vizkit.load(tmp_path).source
     path.write_text('{"size": {"height": 32, "width": 32}}')
-    assert vizkit.load(tmp_path, device="cpu").preprocessing.mean == (0.5, 0.5, 0.5)  # of the class for a ViT
+    assert vizkit.load(tmp_path).preprocessing.mean == (0.5, 0.5, 0.5)  # of the class for a ViT
     monkeypatch.setitem(sys.modules, "transformers", None)
-    assert "those of ImageNet" in vizkit.load(tmp_path, device="cpu").source
+    assert "those of ImageNet" in vizkit.load(tmp_path).source
     path.write_text('{"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}')
-    assert "ImageNet" not in vizkit.load(tmp_path, device="cpu").source
+    assert "ImageNet" not in vizkit.load(tmp_path).source
 
 
 PROCESSORS = {
@@ -224,7 +224,7 @@ def test_a_picture_is_prepared_as_the_image_processor_does(tmp_path, name):
 # ---- refusals --------------------------------------------------------------------------------------------------------
 def refusal(folder):
     with pytest.raises(ModelError) as caught:
-        vizkit.load(folder, device="cpu")
+        vizkit.load(folder)
     return str(caught.value)
 
 
@@ -243,7 +243,7 @@ def test_without_transformers_it_says_what_to_install(tmp_path, monkeypatch):
 def test_a_translated_model_never_imports_transformers(tmp_path, photo, monkeypatch):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     monkeypatch.setitem(sys.modules, "transformers", None)
-    assert vizkit.trace(vizkit.load(tmp_path, device="cpu"), photo).check.passed
+    assert vizkit.trace(vizkit.load(tmp_path), photo).check.passed
 
 
 def test_code_that_comes_with_a_folder_is_never_run(tmp_path):
@@ -304,12 +304,12 @@ def test_a_model_above_the_budget_is_refused_before_it_is_made(tmp_path, monkeyp
 def test_a_strange_configuration_is_refused_in_a_sentence_or_does_not_matter(tmp_path, photo, entries):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     with suppress(ModelError):
-        assert vizkit.trace(vizkit.load(changed(tmp_path, **entries), device="cpu"), photo).check.passed
+        assert vizkit.trace(vizkit.load(changed(tmp_path, **entries)), photo).check.passed
 
 
 def test_an_adapter_spoken_of_beside_a_whole_model_leads_nowhere_and_is_said(tmp_path, photo):
     made("SegformerForImageClassification", STAGES | HEADS).save_pretrained(tmp_path)
     (tmp_path / "adapter_config.json").write_text('{"base_model_name_or_path": "somebody/else"}')
-    loaded = vizkit.load(tmp_path, device="cpu")
+    loaded = vizkit.load(tmp_path)
     assert "without the adapter" in loaded.source
     assert vizkit.trace(loaded, photo).check.passed

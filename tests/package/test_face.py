@@ -49,7 +49,7 @@ def test_every_name_is_explained():
 
 @pytest.fixture(scope="module")
 def loaded():
-    return vizkit.load("bundled:insects_vit", device="cpu")
+    return vizkit.load("bundled:insects_vit")
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def test_what_cannot_be_explained_is_a_sentence(loaded):
     with pytest.raises(ValueError, match="Class 99 does not exist"):
         vizkit.explain(loaded, PICTURE, "legrad", target=99)
     with pytest.raises(NotApplicable):
-        vizkit.explain(vizkit.load("bundled:insects_cnn", device="cpu"), np.ascontiguousarray(PICTURE), "rollout")
+        vizkit.explain(vizkit.load("bundled:insects_cnn"), np.ascontiguousarray(PICTURE), "rollout")
 
 
 def test_no_other_name_is_there():

@@ -191,15 +191,15 @@ def test_a_number_of_checkpoints_is_from_0():
 
 # ---- a checkpoint is a model -----------------------------------------------------------------------------------------
 def test_a_step_of_a_run_opens_as_any_model_and_says_what_it_is(run, photo):
-    opened = vizkit.load(f"{run.path}@4", device="cpu")
+    opened = vizkit.load(f"{run.path}@4")
     assert opened.name == "run@4"
     assert opened.then == "step 4, moving average (EMA) in half precision"
     assert opened.source == f"run folder, {opened.then}"
     saved = load_file(file_of(run.path, 4))
     assert all(torch.equal(value, saved[name].float()) for name, value in opened.model.state_dict().items())
     assert vizkit.trace(opened, photo).check.failure is None
-    assert vizkit.load(run.path, device="cpu").then == ""
-    assert vizkit.load(Path(f"{run.path}@4"), device="cpu", image_size=64).preprocessing.size_hw == (64, 64)
+    assert vizkit.load(run.path).then == ""
+    assert vizkit.load(Path(f"{run.path}@4"), image_size=64).preprocessing.size_hw == (64, 64)
 
 
 @pytest.mark.parametrize(
@@ -214,12 +214,12 @@ def test_a_step_of_a_run_opens_as_any_model_and_says_what_it_is(run, photo):
 )
 def test_a_step_that_is_not_there_is_a_sentence(run, source, sentence):
     with pytest.raises(ModelError, match=sentence):
-        vizkit.load(f"{run.path.parent}/{source}", device="cpu")
+        vizkit.load(f"{run.path.parent}/{source}")
 
 
 def test_a_bundled_model_without_checkpoints_says_so():
     with pytest.raises(ModelError, match="digits_mlp has no checkpoint of step 8: it kept none"):
-        vizkit.load("bundled:digits_mlp@8", device="cpu")
+        vizkit.load("bundled:digits_mlp@8")
     with pytest.raises(ModelError, match="it kept none"):
         named("bundled:digits_mlp@8")
     with pytest.raises(ModelError, match="Type a timm name"):
@@ -239,7 +239,7 @@ def test_a_file_that_is_no_checkpoint_of_the_run_is_refused(run, tmp_path, kind)
     else:
         saving.save_checkpoint(RunFolder(folder), torch.nn.Linear(3, 3), 4, 1, "live")
     with pytest.raises(ModelError) as refused:
-        vizkit.load(f"{folder}@4", device="cpu")
+        vizkit.load(f"{folder}@4")
     assert str(refused.value).count(".") <= 2
 
 

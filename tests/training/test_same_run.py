@@ -174,7 +174,7 @@ def test_workers_change_nothing_to_the_bit(alone, tmp_path, workers):
     torch.manual_seed(workers)
     train(run, EVERYTHING, device="cpu", workers=workers)
     assert curve(run) == curve(alone)
-    one, other = (vizkit.load(str(each.path), device="cpu").model.state_dict() for each in (alone, run))
+    one, other = (vizkit.load(str(each.path)).model.state_dict() for each in (alone, run))
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
@@ -210,10 +210,10 @@ def test_a_batch_in_parts_changes_the_weights_as_the_whole_does(tmp_path, change
     whole = followed(tmp_path / "whole", recipe)
     parts = followed(tmp_path / "parts", recipe.but({"accumulate": 4}))
     assert np.allclose(curve(whole), curve(parts), rtol=1e-5)
-    one, other = (vizkit.load(str(each.path), device="cpu").model.state_dict() for each in (whole, parts))
+    one, other = (vizkit.load(str(each.path)).model.state_dict() for each in (whole, parts))
     assert max(float((one[name] - other[name]).abs().max()) for name in one) < 2e-5
     start = followed(tmp_path / "start", recipe.but({"lr": 1e-9, "min_lr": 0.0}))
-    begun = vizkit.load(str(start.path), device="cpu").model.state_dict()
+    begun = vizkit.load(str(start.path)).model.state_dict()
     assert max(float((one[name] - begun[name]).abs().max()) for name in one) > 1e-2
 
 
@@ -227,5 +227,5 @@ def test_two_processes_in_two_parts_train_the_model_of_one_in_four(tmp_path):
     two = RunFolder(tmp_path / "two")
     assert two.read("versions.json")["processes"] == 2
     assert np.allclose(curve(one), curve(two), rtol=1e-5)
-    first, second = (vizkit.load(str(each.path), device="cpu").model.state_dict() for each in (one, two))
+    first, second = (vizkit.load(str(each.path)).model.state_dict() for each in (one, two))
     assert max(float((first[name] - second[name]).abs().max()) for name in first) < 2e-5

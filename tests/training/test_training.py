@@ -133,7 +133,7 @@ def test_a_batch_is_normalised_as_the_app_does_it(photo):
 def test_a_finished_run_is_a_model_with_a_story(finished):
     assert finished.status["state"] == "done"
     assert [line["epoch"] for line in finished.metrics()] == [1, 2]
-    loaded = vizkit.load(str(finished.path), device="cpu")
+    loaded = vizkit.load(str(finished.path))
     assert loaded.labels == tuple("0123456789")
     assert loaded.preprocessing.size_hw == (32, 32)
     card = (finished.path / "card.md").read_text()
@@ -195,13 +195,13 @@ def test_no_number_stops_with_a_sentence_and_keeps_the_best(tmp_path):
     assert run.status["state"] == "failed"
     assert "learning rate" in run.status["message"]
     assert len(run.metrics()) == 1
-    assert vizkit.load(str(run.path), device="cpu").trained
+    assert vizkit.load(str(run.path)).trained
 
 
 def test_only_the_head_learns(tmp_path):
     run = followed(tmp_path / "run", QUICK.but({"train_blocks": 0, "epochs": 1, "warmup_epochs": 0.0}))
     before = architectures.build(QUICK, tuple("0123456789")).state_dict()
-    after = vizkit.load(str(run.path), device="cpu").model.state_dict()
+    after = vizkit.load(str(run.path)).model.state_dict()
     assert {name for name in before if not torch.equal(before[name], after[name])} == {"head.weight", "head.bias"}
 
 
@@ -300,7 +300,7 @@ def test_two_nodes_train_the_model_of_one_process(finished, tmp_path):
     assert run.read("versions.json")["processes"] == 2
     for a, b in zip(run.metrics(), finished.metrics(), strict=True):
         assert [a[key] for key in SAME] == pytest.approx([b[key] for key in SAME], rel=1e-4)
-    one, two = (vizkit.load(str(each.path), device="cpu").model.state_dict() for each in (finished, run))
+    one, two = (vizkit.load(str(each.path)).model.state_dict() for each in (finished, run))
     assert max(float((one[name] - two[name]).abs().max()) for name in one) < 1e-4
 
 

@@ -44,7 +44,7 @@ def turned(tmp_path_factory):
 @pytest.mark.parametrize("name", sorted(vizkit.models.bundled_names()))
 def test_before_the_first_step_the_body_is_that_of_the_opened_model_to_the_bit(name):
     source = f"bundled:{name}"
-    own = vizkit.load(source, device="cpu")
+    own = vizkit.load(source)
     needs = own.preprocessing
     pixels = torch.rand(2, needs.channels, *needs.size_hw)
     as_many = tuple(f"other {label}" for label in own.labels)
@@ -70,7 +70,7 @@ def test_a_file_of_weights_begins_as_it_was_opened_with_its_own_size(tmp_path):
     file = tmp_path / "mine.safetensors"
     save_file(model.state_dict(), file, {"architecture": "vit_tiny_patch16_224"})
     sizes = {"embed_dim": 32, "num_heads": 2}  # which do not follow from shapes
-    own = vizkit.load(file, device="cpu", model_args=sizes)
+    own = vizkit.load(file, model_args=sizes)
     recipe = Recipe(model=str(file), model_args=sizes, drop_path=0.1)
     begun = build(recipe, OTHERS).eval()
     pixels = torch.rand(1, 3, 64, 64)
@@ -86,8 +86,8 @@ def test_a_file_of_weights_begins_as_it_was_opened_with_its_own_size(tmp_path):
 def test_the_preprocessing_that_a_model_was_opened_with_is_kept(tmp_path):
     """A folder of transformers has an image processor of its own; timm's architecture has another one."""
     needs = Preprocessing((32, 32), (0.1, 0.2, 0.3), (0.4, 0.5, 0.6), 0.9, "squash", "bicubic")
-    saving.save_opened(tmp_path, replace(vizkit.load("bundled:digits_vit", device="cpu"), preprocessing=needs))
-    assert vizkit.load(tmp_path, device="cpu").preprocessing == needs
+    saving.save_opened(tmp_path, replace(vizkit.load("bundled:digits_vit"), preprocessing=needs))
+    assert vizkit.load(tmp_path).preprocessing == needs
     begun = build(Recipe(model=str(tmp_path)), OTHERS)
     assert Preprocessing.from_config(timm.data.resolve_model_data_config(begun)) == needs
 
@@ -100,13 +100,13 @@ def test_a_folder_of_transformers_that_timm_makes_goes_on_from_its_weights(tmp_p
     library = pytest.importorskip("tests.models.test_transformers")
     kind, options, _ = library.CASES[case]
     library.made(kind, options).save_pretrained(tmp_path / "theirs")
-    own = vizkit.load(tmp_path / "theirs", device="cpu")
+    own = vizkit.load(tmp_path / "theirs")
     begun = build(Recipe(model=str(tmp_path / "theirs")), OTHERS).eval()
     pixels = torch.rand(1, 3, *own.preprocessing.size_hw)
     with torch.no_grad():  # else torch takes another kernel
         assert torch.equal(begun.forward_features(pixels), own.model.forward_features(pixels))
         saving.save_best(RunFolder(tmp_path), begun, OTHERS)
-        again = vizkit.load(tmp_path, device="cpu")  # with the ε of its norms
+        again = vizkit.load(tmp_path)  # with the ε of its norms
         assert torch.equal(again.model(pixels), begun(pixels))
     assert again.preprocessing == own.preprocessing
 
@@ -125,8 +125,8 @@ def test_a_model_of_transformers_own_code_is_refused(tmp_path):
 def test_of_a_linear_probe_nothing_but_the_head_changes(name, turned, tmp_path):
     recipe = tuning.TUNING[tuning.PROBE][1].but({**QUICK, "model": f"bundled:{name}", "data": turned, "images": 32})
     run = followed(tmp_path / "run", recipe)
-    before = vizkit.load(f"bundled:{name}", device="cpu").model.state_dict()  # with the statistics of BatchNorm
-    opened = vizkit.load(str(run.path), device="cpu")
+    before = vizkit.load(f"bundled:{name}").model.state_dict()  # with the statistics of BatchNorm
+    opened = vizkit.load(str(run.path))
     after = opened.model.state_dict()
     changed = {
         key for key in before if before[key].shape != after[key].shape or not torch.equal(before[key], after[key])
@@ -135,7 +135,7 @@ def test_of_a_linear_probe_nothing_but_the_head_changes(name, turned, tmp_path):
     assert {key for key in changed if not key.startswith(heads)} == set()
     assert {key.partition(".")[0] + "." for key in changed} == set(heads)
     assert opened.labels == tuple(f"turned {digit}" for digit in range(10))
-    assert opened.preprocessing == vizkit.load(f"bundled:{name}", device="cpu").preprocessing
+    assert opened.preprocessing == vizkit.load(f"bundled:{name}").preprocessing
     assert f"trained on from bundled:{name}, its head alone on" in (run.path / "card.md").read_text()
 
 
@@ -155,7 +155,7 @@ def test_a_model_that_knew_the_classes_is_judged_before_too_on_the_same_images(t
     recipe = tuning.TUNING[tuning.TUNE][1].but({**QUICK, "model": "bundled:digits_cnn", "images": 64, "lr": 3e-2})
     run = followed(tmp_path / "run", recipe)
     result, images = run.read("result.json"), open_set("digits", "test")
-    first, last = (vizkit.load(source, device="cpu") for source in ("bundled:digits_cnn", run.path))
+    first, last = (vizkit.load(source) for source in ("bundled:digits_cnn", run.path))
     pixels = torch.from_numpy(prepare_all([rgb for rgb, _ in images], first.preprocessing))
     with torch.no_grad():
         before, after = (each.model(pixels).argmax(-1).numpy() == images.targets for each in (first, last))

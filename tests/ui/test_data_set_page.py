@@ -110,7 +110,7 @@ def test_of_drawn_insects_the_model_is_doubted_and_no_label_is_mended_at_once():
 def test_decisions_are_in_the_table():
     from vizkit.views.data_set.suspects import Suspects, decisions, suspects
 
-    loaded = load(VIT, device="cpu")
+    loaded = load(VIT)
     found = record(loaded, planted(open_set("digits", "test", images=48)))
     every = suspects(found)
     first = next(one for one in every if one.kind == "label")
@@ -186,7 +186,7 @@ def test_a_link_of_a_folder_that_is_not_offered_says_so_and_opens_nothing(folder
 
 
 def test_planted_wrong_labels_are_no_errors_of_the_model():
-    loaded, whole = load(VIT, device="cpu"), open_set("digits", "test", images=48)
+    loaded, whole = load(VIT), open_set("digits", "test", images=48)
     clean, found = record(loaded, whole), record(loaded, planted(whole, labels=0.25, copies=0))
     assert_array_equal(found.right, clean.right)  # as if nobody had changed a label
     wrong = [row for row, fault in enumerate(found.faults) if fault.label is not None]
@@ -219,7 +219,7 @@ def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_th
 def test_every_view_finds_what_was_planted(monkeypatch):
     """All of the set, as the page shows it: the mark is a shortcut, and marked eights taught the marked three."""
     monkeypatch.setattr("tests.views.test_contract.FEW", 2000)
-    of = Subject(lambda: load(VIT, device="cpu"), no_picture())
+    of = Subject(lambda: load(VIT), no_picture())
     taught, shortcuts, suspects = (Showing(view(), [of]) for view in (Taught, Shortcuts, Suspects))
     assert taught.subjects[0].name == bundled.title(TAUGHT)
     assert taught.said == "An image of “3” is answered “8”: all 6 images that taught it most are labelled “8”."

@@ -41,12 +41,12 @@ def deit():
 
 @pytest.fixture(scope="module")
 def student():
-    return vizkit.load(DEIT, device="cpu")
+    return vizkit.load(DEIT)
 
 
 @pytest.fixture(scope="module")
 def teacher():
-    return vizkit.load(CNN, device="cpu")
+    return vizkit.load(CNN)
 
 
 @pytest.fixture(scope="module")

@@ -233,7 +233,7 @@ def test_a_notebook_needs_no_model_for_a_table():
     assert str(shown).startswith("DETR against Faster R-CNN. ")
     assert shown.numbers["rows"].shape == (6, 11)
     with pytest.raises(ValueError, match="image"):
-        vizkit.show("compare-cost", vizkit.load("bundled:digits_cnn", device="cpu"))
+        vizkit.show("compare-cost", vizkit.load("bundled:digits_cnn"))
 
 
 def test_a_run_stands_among_the_models_of_its_test_images(runs_home):

@@ -103,7 +103,7 @@ def test_the_map_is_that_of_the_chosen_class():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_a="backswimmer")
     assert "for backswimmer" in texts(test)
     assert "it predicts mayfly nymph" in texts(test)
-    loaded = vizkit.load(INSECTS_VIT, device="cpu")
+    loaded = vizkit.load(INSECTS_VIT)
     rgb = inputs.sample("mayfly nymph").rgb
     expected = generic_relevance(vizkit.trace(loaded, rgb, target=loaded.labels.index("backswimmer")), "cls")
     tile = large(test)
@@ -125,7 +125,7 @@ def test_class_activation_maps_at_another_layer():
 
 
 def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
-    loaded, rgb = vizkit.load(CNN, device="cpu"), inputs.sample("digit 3").rgb
+    loaded, rgb = vizkit.load(CNN), inputs.sample("digit 3").rgb
     view = Maps(method="grad_cam", layer="stage 1 · 16 × 16 cells")
     found = Subject(lambda: loaded, rgb)
     expected = grad_cam(at_layer(vizkit.trace(loaded, rgb, target=3), "stage 1"))

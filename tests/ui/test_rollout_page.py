@@ -22,7 +22,7 @@ def row_in(data: dict, row: int = 0) -> np.ndarray:
 
 
 def traced(source: str, image: str):
-    return vizkit.trace(vizkit.load(source, device="cpu"), inputs.sample(image).rgb)
+    return vizkit.trace(vizkit.load(source), inputs.sample(image).rgb)
 
 
 def test_the_class_row_of_several_models_stands_side_by_side():

@@ -36,7 +36,7 @@ def saved(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
 def test_rollout_has_the_same_numbers_everywhere(settings, saved, tmp_path):
     at = (0.9, 0.1)
     point = {"at": at} if "query" in settings else {}
-    notebook = vizkit.show("rollout", vizkit.load(VIT, device="cpu"), "sample:digit 3", **point, **settings)
+    notebook = vizkit.show("rollout", vizkit.load(VIT), "sample:digit 3", **point, **settings)
     flags = [part for name, value in settings.items() for part in (f"--{name}", str(value))]
     flags += ["--at", f"{at[0]},{at[1]}"] if point else []
     out = tmp_path / "out.npz"

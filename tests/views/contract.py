@@ -95,9 +95,9 @@ def model(name: str):
     if name in unusual.UNUSUAL:
         return unusual.opened(name)
     if name.startswith("tnt"):
-        return vizkit.load(name, pretrained=False, device="cpu")
+        return vizkit.load(name, pretrained=False)
     if name not in OWN_MODULES:
-        return vizkit.load(f"bundled:{name}", device="cpu")
+        return vizkit.load(f"bundled:{name}")
     with torch.random.fork_rng():
         torch.manual_seed(4)
         module = OWN_MODULES[name]()

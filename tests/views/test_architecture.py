@@ -226,7 +226,7 @@ def test_a_block_without_attention_opens_with_its_code(name):
 
 
 def subject_of(source):
-    loaded = vizkit.load(source, device="cpu")
+    loaded = vizkit.load(source)
     return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3")
 
 

@@ -38,7 +38,7 @@ FEATURES = "random:vit_small_patch16_dinov3_qkvb"
 
 def subject(source, image="mayfly nymph", **changed):
     name = source.removeprefix("random:")
-    loaded = replace(vizkit.load(name, pretrained=name == source, device="cpu"), **changed)
+    loaded = replace(vizkit.load(name, pretrained=name == source), **changed)
     return Subject(lambda: loaded, samples.picture(image), image=image, model=changed.get("name", ""))
 
 
@@ -290,7 +290,7 @@ def test_what_is_large_is_measured_when_it_is_asked_for():
 
 
 def test_published_numbers_belong_to_a_size():
-    loaded = vizkit.load("deit_small_patch16_224", pretrained=False, device="cpu", image_size=(112, 112))
+    loaded = vizkit.load("deit_small_patch16_224", pretrained=False, image_size=(112, 112))
     assert "published" not in cost.facts(Subject(lambda: loaded, samples.picture("flower")))
 
 
@@ -355,7 +355,7 @@ def test_an_image_without_cells_and_a_model_of_values_are_refused(insects):
 
 
 def test_features_withstand_as_far_as_they_stay_alike():
-    tiny = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    tiny = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     blocks = settled(Robustness(draws=1).show([Subject(lambda: tiny, samples.picture("flower"))]))
     assert "the likeness of the changed images to the image itself" in of_kind(blocks, Said)[0].text
     rows = [[*row.values()] for row in of_kind(blocks, Table)[0].rows]

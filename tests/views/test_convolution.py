@@ -141,7 +141,7 @@ def test_a_layer_with_its_fields_and_the_origin_of_a_number():
 # ---- Reach -----------------------------------------------------------------------------------------------------------
 def test_what_a_cell_sees_beside_other_networks():
     """LeNet-5 of 32 pixels: fields of 6, 14, 16 … pixels; a token of the ViT sees all, one of the Swin its window."""
-    loaded = vizkit.load("bundled:digits_lenet", device="cpu")
+    loaded = vizkit.load("bundled:digits_lenet")
     lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
     blocks = list(everything(ReceptiveField().show([lenet])))
     words = said(blocks)
@@ -159,7 +159,7 @@ def test_what_a_cell_sees_beside_other_networks():
 def test_another_cell_has_other_frames_in_every_network():
     """In the corner of the second block of a Swin the mask keeps a token within its first window; and the Swin and the
     ViT, which are not the visitor's, follow the cursor too."""
-    loaded = vizkit.load("bundled:insects_cnn", device="cpu")
+    loaded = vizkit.load("bundled:insects_cnn")
     image = samples.picture("mayfly nymph")
     seen = {}
     for point in ((0.4, 0.4), (0.97, 0.97)):
@@ -177,7 +177,7 @@ def test_another_cell_has_other_frames_in_every_network():
 
 
 def test_what_a_cell_uses_is_a_part_of_what_it_sees():
-    loaded = vizkit.load("bundled:digits_lenet", device="cpu")
+    loaded = vizkit.load("bundled:digits_lenet")
     lenet = Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="LeNet-5")
     blocks = list(everything(ReceptiveField("what it uses", 3).show([lenet])))
     assert "The marked unit of C3 can see 14 × 14 pixels" in said(blocks)

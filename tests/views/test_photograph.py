@@ -25,7 +25,7 @@ SPREAD, APART = 1 / 6, 4.0
 
 @cache
 def model():
-    return vizkit.load("bundled:photographs_vit", device="cpu")
+    return vizkit.load("bundled:photographs_vit")
 
 
 def subject() -> Subject:

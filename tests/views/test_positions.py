@@ -70,7 +70,7 @@ def test_of_a_known_picture_the_answer_without_positions_is_judged():
 
 
 def test_a_likeness_stands_beside_that_of_the_most_similar_other_photograph():
-    loaded = vizkit.load("bundled:photographs_vit", device="cpu")
+    loaded = vizkit.load("bundled:photographs_vit")
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     other, alike = most_alike(of)
     assert (other, alike) == ("flower", pytest.approx(0.658, abs=0.01))

@@ -24,11 +24,11 @@ from vizkit.views.subject import Subject
 
 @pytest.fixture(scope="module")
 def digits():
-    return vizkit.load("bundled:digits_vit", device="cpu")
+    return vizkit.load("bundled:digits_vit")
 
 
 def test_what_stands_beside_a_map_is_saved():
-    shown = vizkit.show("relevance", vizkit.load("bundled:insects_vit", device="cpu"), "sample:mayfly nymph")
+    shown = vizkit.show("relevance", vizkit.load("bundled:insects_vit"), "sample:mayfly nymph")
     maps = next(block for block in shown.blocks if isinstance(block, Tiles) and block.picks)
     beside = {
         method: tile.note.partition(" over chance")[0] for tile, (method, _) in zip(maps.maps, maps.values, strict=True)
@@ -68,7 +68,7 @@ def test_every_score_of_the_table_is_saved(digits):
 
 
 def test_no_map_is_ahead_before_all_are_scored():
-    loaded = vizkit.load("bundled:insects_vit", device="cpu")
+    loaded = vizkit.load("bundled:insects_vit")
     of = Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph", model="ViT")
     race = Race(Trust(), of, ("rollout", "generic_relevance"))
     for name in race.methods:
@@ -85,7 +85,7 @@ def test_no_map_is_ahead_before_all_are_scored():
 
 @pytest.fixture(scope="module")
 def photographs():
-    return vizkit.load("bundled:photographs_vit", device="cpu")
+    return vizkit.load("bundled:photographs_vit")
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +123,7 @@ def test_a_feature_has_no_largest_value_by_which_maps_could_be_ranked(cat):
 
 def test_the_first_sentence_has_the_numbers_of_trust():
     """Of insects, where the class can be taken away: a tenth of the places, of twenty steps the second."""
-    loaded = vizkit.load("bundled:insects_vit", device="cpu")
+    loaded = vizkit.load("bundled:insects_vit")
     of = Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph")
     said = next(
         block for block in vizkit.show("relevance", loaded, "sample:mayfly nymph").blocks if type(block) is Said

@@ -70,7 +70,7 @@ def test_all_layers_have_one_scale_and_a_linear_one_leaves_out_the_place_that_as
 
 
 def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
-    loaded, rgb = vizkit.load("bundled:photographs_vit", device="cpu"), samples.picture("cat")
+    loaded, rgb = vizkit.load("bundled:photographs_vit"), samples.picture("cat")
     of = Subject(lambda: loaded, rgb)
     blocks = list(Rollout().show(of))
     (over,) = (block for block in blocks if isinstance(block, Map))
@@ -89,7 +89,7 @@ def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
 
 @pytest.mark.parametrize(("model", "image"), [("insects_vit", "mayfly nymph"), ("photographs_vit", "cat")])
 def test_the_map_that_opens_is_checked_by_what_is_left_of_the_answer(model: str, image: str):
-    loaded = vizkit.load(f"bundled:{model}", device="cpu")
+    loaded = vizkit.load(f"bundled:{model}")
     of = Subject(lambda: loaded, samples.picture(image), image=image)
     (check,) = (block for block in Rollout().show(of) if isinstance(block, Later))
     (said,) = check.now()

@@ -42,7 +42,7 @@ def test_even_attention_has_none_and_a_mean_of_heads_is_not_asked():
 
 
 def test_the_model_of_photographs_has_one_in_a_head_of_its_first_layer():
-    loaded = vizkit.load("bundled:photographs_vit", device="cpu")
+    loaded = vizkit.load("bundled:photographs_vit")
     (found,) = sinks(vizkit.trace(loaded, samples.picture("cat")))
     assert (found.layer, found.head, found.place) == (1, 6, (2, 7))
     assert found.share > 0.9

@@ -56,7 +56,7 @@ def photograph() -> bytes:
 
 def test_a_saved_page_plays_the_steps_and_turns_the_block(page: Page, tmp_path):
     """The same canvas without a server; what only the model knows of other windows is not offered."""
-    loaded = vizkit.load("bundled:insects_swin", device="cpu")
+    loaded = vizkit.load("bundled:insects_swin")
     path = tmp_path / "shift.html"
     vizkit.show("shifted-windows", loaded, "sample:mayfly nymph").save(path)
     page.goto(path.as_uri())

@@ -48,7 +48,7 @@ def home(tmp_path_factory):
 @pytest.fixture
 def of(home):
     """Another model than the one that was explained: it is asked nothing."""
-    loaded = vizkit.load("bundled:insects_cnn", device="cpu")
+    loaded = vizkit.load("bundled:insects_cnn")
     subject = Subject(lambda: loaded, no_picture(), model="CNN")
     subject.folders = folders.offered.__wrapped__((home,), runs=True)
     return subject

@@ -45,7 +45,7 @@ def order_of(loaded, images, **options):
 @pytest.mark.product
 @pytest.mark.parametrize("ablation", ["mean", "zero"])
 def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded, told = vizkit.load("bundled:digits_vit", device="cpu"), []
+    loaded, told = vizkit.load("bundled:digits_vit"), []
     kept = heads.importance(loaded, "digits", 6, ablation)
     kept.fill(tell=lambda done, total, _: told.append((done, total)))
     assert (told[0], told[-1]) == ((0, 6), (6, 6))
@@ -65,7 +65,7 @@ def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pyte
 
 @pytest.mark.rest
 def test_a_head_that_is_taken_away_gives_its_mean() -> None:
-    loaded = vizkit.load("bundled:digits_swin", device="cpu")
+    loaded = vizkit.load("bundled:digits_swin")
     result = order_of(loaded, 1)
     opened = heads.few_pictures(loaded, "digits", 1)
     references = heads.few_pictures(loaded, "digits", 8, "train")
@@ -85,7 +85,7 @@ def test_a_head_that_is_taken_away_gives_its_mean() -> None:
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
 def test_behaviours_of_many_pictures_are_those_of_each(name) -> None:
-    loaded = vizkit.load(f"bundled:{name}", device="cpu")
+    loaded = vizkit.load(f"bundled:{name}")
     rows, few = filled(heads.behaviours(loaded, "digits", 3)), heads.few_pictures(loaded, "digits", 3)
     for at, row in enumerate(rows.to_pylist()):
         pixels = few.pixels(range(at, at + 1))
@@ -107,7 +107,7 @@ def test_pictures_that_cannot_be_read_are_left_out_and_keep_their_numbers() -> N
 
 @pytest.mark.rest
 def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -> None:
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     order = order_of(loaded, 4)
     result = heads.pruned(filled(heads.without(loaded, "digits", 8, order)), order)
     curves = [curve for lists in result.own.values() for curve in lists]
@@ -144,4 +144,4 @@ def test_shares_by_hand() -> None:
 @pytest.mark.parametrize(("name", "words"), [("bundled:digits_cnn", "no attention layers")])
 def test_a_model_without_heads_gets_a_sentence(name: str, words: str) -> None:
     with pytest.raises(NotApplicable, match=words):
-        heads.importance(vizkit.load(name, device="cpu"), "digits", 2).fill()
+        heads.importance(vizkit.load(name), "digits", 2).fill()

@@ -12,7 +12,7 @@ class Enough(Exception):  # noqa: N818
 
 
 def test_stopped_and_gone_on_it_is_the_same():
-    models = [vizkit.load(f"bundled:digits_{name}", device="cpu") for name in ("vit", "swin")]
+    models = [vizkit.load(f"bundled:digits_{name}") for name in ("vit", "swin")]
     whole, parts = similarity(models, "digits", 16, batch=8), list[Part]()
 
     def stop(share: float) -> None:

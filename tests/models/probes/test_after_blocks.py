@@ -32,7 +32,7 @@ def torchvisions():
 
 @pytest.mark.parametrize("name", ["bundled:insects_swin", "torchvision"])
 def test_a_swin_of_four_and_two_blocks(name: str):
-    loaded = torchvisions() if name == "torchvision" else vizkit.load(name, device="cpu")
+    loaded = torchvisions() if name == "torchvision" else vizkit.load(name)
     whole, noun, blocks = blocks_of(loaded)
     assert noun == "block"
     assert [each.tokens.grid for each in blocks] == [(14, 14)] * 4 + [(7, 7)] * 2
@@ -55,7 +55,7 @@ def test_a_vit_whose_trace_holds_no_blocks():
 
 def test_others_show_what_their_trace_holds():
     for name, noun, count in (("insects_vit", "block", 6), ("insects_cnn", "stage", 4), ("digits_mlp", "block", 0)):
-        whole, said, blocks = blocks_of(vizkit.load(f"bundled:{name}", device="cpu"))
+        whole, said, blocks = blocks_of(vizkit.load(f"bundled:{name}"))
         assert blocks is whole.features
         assert (len(blocks), noun if blocks else "block") == (count, said)
 

@@ -13,7 +13,7 @@ from vizkit.models.probes.block_outputs import block_outputs
     [("digits_vit", 6, 65 * 96), ("digits_swin", 6, 64 * 96), ("digits_cnn", 6, 64 * 4 * 4), ("digits_lenet", 4, 400)],
 )
 def test_every_block_is_heard_and_the_model_keeps_no_hook(name: str, blocks: int, width: int):
-    loaded = vizkit.load(f"bundled:{name}", device="cpu")
+    loaded = vizkit.load(f"bundled:{name}")
     pixels = torch.randn(3, loaded.preprocessing.channels, *loaded.preprocessing.size_hw)
     outputs = block_outputs(loaded)
     layers = outputs(pixels)

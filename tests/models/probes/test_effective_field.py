@@ -57,7 +57,7 @@ def test_a_vits_first_block_sees_everything(vit, photo):
 
 
 def test_the_middle_of_an_oblong_image_is_rows_then_columns(photo):
-    cnn = vizkit.load("test_resnet", pretrained=False, image_size=(75, 130), device="cpu")
+    cnn = vizkit.load("test_resnet", pretrained=False, image_size=(75, 130))
     for field, seen in zip(effective_fields(cnn, [pixels_of(cnn, photo)]), walk(cnn).stages, strict=True):
         x0, y0, x1, y1 = seen.box(field.cell)
         assert field.centre_yx == ((y0 + y1) / 2, (x0 + x1) / 2)

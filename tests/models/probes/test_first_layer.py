@@ -9,7 +9,7 @@ from vizkit.traces import NotApplicable
 
 
 def test_weights_and_bias_are_the_models_own():
-    loaded = vizkit.load("lenet5", pretrained=False, device="cpu")
+    loaded = vizkit.load("lenet5", pretrained=False)
     layer = first_layer(loaded)
     assert (layer.name, layer.stride, layer.padding) == ("c1", 1, 0)
     assert_close(layer.weight, loaded.model.c1.weight)
@@ -18,10 +18,10 @@ def test_weights_and_bias_are_the_models_own():
 
 
 def test_a_layer_without_a_bias_adds_nothing():
-    layer = first_layer(vizkit.load("test_resnet", pretrained=False, device="cpu"))
+    layer = first_layer(vizkit.load("test_resnet", pretrained=False))
     assert layer.bias.tolist() == [0] * len(layer.weight)
 
 
 def test_a_network_without_convolutions_is_refused():
     with pytest.raises(NotApplicable, match="no convolution that looks at pixels"):
-        first_layer(vizkit.load("pixel_mlp", pretrained=False, device="cpu"))
+        first_layer(vizkit.load("pixel_mlp", pretrained=False))

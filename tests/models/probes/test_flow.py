@@ -99,7 +99,7 @@ def test_words_in_patches_and_square_tensors_are_not_taken_for_maps():
 
 
 def test_a_real_pass_counts_the_same_and_leaves_the_model_alone():
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     steps = flow(loaded)
     assert [step.multiply_adds for step in blocks(steps)] == [block_cost(65, 96)] * 6
     assert not any(part._forward_hooks for part in loaded.model.modules())

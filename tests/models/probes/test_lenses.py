@@ -121,7 +121,7 @@ def test_what_a_head_carries_from_each_patch():
 
 def test_a_swin_is_a_sum_from_its_last_stage_on():
     """What its windows carry from all places is all that its heads add: there is no class token."""
-    loaded = load("bundled:digits_swin", device="cpu")
+    loaded = load("bundled:digits_swin")
     traced = trace(loaded, IMAGE)
     parts = direct_attribution(loaded, traced, pixels_of(loaded, IMAGE), 3, None)
     assert parts.error < 1e-5
@@ -140,13 +140,13 @@ def test_a_norm_behind_the_attention_is_no_sum():
 
 @pytest.mark.parametrize(("name", "words"), [("digits_swin", "change their length"), ("digits_cnn", "change their")])
 def test_a_model_without_a_lens_says_so(name: str, words: str):
-    loaded = load(f"bundled:{name}", device="cpu")
+    loaded = load(f"bundled:{name}")
     with pytest.raises(NotApplicable, match=words):
         logit_lens(loaded, trace(loaded, IMAGE))
 
 
 def test_a_cnn_is_no_sum():
-    loaded = load("bundled:digits_cnn", device="cpu")
+    loaded = load("bundled:digits_cnn")
     with pytest.raises(NotApplicable, match="do not add up"):
         direct_attribution(loaded, trace(loaded, IMAGE), pixels_of(loaded, IMAGE), 0, None)
 

@@ -71,7 +71,7 @@ def test_switching_timms_fused_attention_off_changes_nothing(monkeypatch):
     counts = []
     for value in (0, 1):
         monkeypatch.setattr("timm.layers.config._USE_FUSED_ATTN", value)
-        loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False, device="cpu")
+        loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False)
         assert loaded.model.blocks[0].attn.fused_attn == bool(value)
         counts.append((counted(loaded), flow(loaded)))
     assert counts[0] == counts[1]
@@ -164,7 +164,7 @@ def test_products_with_what_comes_from_weights_alone_are_not_between_activations
     ["insects_vit", "insects_swin", "insects_gradual", "insects_dual", "digits_cnn", "insects_deit"],
 )
 def test_bundled_models_cost_the_same_without_content(name):
-    loaded = vizkit.load(f"bundled:{name}", device="cpu")
+    loaded = vizkit.load(f"bundled:{name}")
     total, products = found(loaded.model, (1, 3, *loaded.preprocessing.size_hw))
     assert total == counted(loaded) > 0
     assert (products > 0) == (name != "digits_cnn")
@@ -173,7 +173,7 @@ def test_bundled_models_cost_the_same_without_content(name):
 def test_the_insects_vit_costs_297_million():
     """Six blocks of 197 tokens of 128 numbers, the embedding of 196 patches of 8², the head: all by formula."""
     blocks = 6 * (12 * 197 * 128**2 + 2 * 197**2 * 128)
-    assert counted(vizkit.load("bundled:insects_vit", device="cpu")) == blocks + 196 * 192 * 128 + 128 * 12
+    assert counted(vizkit.load("bundled:insects_vit")) == blocks + 196 * 192 * 128 + 128 * 12
 
 
 class Looks(nn.Module):

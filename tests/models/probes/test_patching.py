@@ -17,7 +17,7 @@ IMAGES = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
 @pytest.mark.product
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_swin"])
 def test_everything_restores_all_and_nothing_nothing(name: str) -> None:
-    loaded = vizkit.load(name, device="cpu")
+    loaded = vizkit.load(name)
     clean, corrupted = (pixels_of(loaded, image) for image in IMAGES)
     heard: list[float] = []
     made = patch(loaded, clean, corrupted, attention_places(loaded, clean), done=heard.append)
@@ -33,7 +33,7 @@ def test_everything_restores_all_and_nothing_nothing(name: str) -> None:
 
 
 def test_a_region_and_a_head_are_the_same_edits_of_a_trace() -> None:
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     clean, corrupted = (pixels_of(loaded, image) for image in IMAGES)
     made = patch(loaded, clean, corrupted, attention_places(loaded, clean))
     rows, columns = made.regions.shape[1:3]
@@ -70,6 +70,6 @@ def test_shares_of_what_was_taken() -> None:
 
 
 def test_a_cnn_has_no_stream() -> None:
-    loaded = vizkit.load("bundled:digits_cnn", device="cpu")
+    loaded = vizkit.load("bundled:digits_cnn")
     with pytest.raises(NotApplicable, match="one stream"):
         patch(loaded, *(pixels_of(loaded, image) for image in IMAGES), ())

@@ -16,7 +16,7 @@ IMAGES = [noisy_picture(28, 28, seed=i) for i in range(5)]
 
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_swin"])
 def test_a_direction_is_the_difference_of_means_and_is_added_in_one_batch(name: str) -> None:
-    loaded = vizkit.load(name, device="cpu")
+    loaded = vizkit.load(name)
     pixels = torch.cat([pixels_of(loaded, image) for image in IMAGES])
     labels = torch.tensor([0, 1, 0, 2, 1])
     heard: list[int] = []
@@ -35,6 +35,6 @@ def test_a_direction_is_the_difference_of_means_and_is_added_in_one_batch(name: 
 
 
 def test_one_class_has_no_direction() -> None:
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     with pytest.raises(NotApplicable, match="two classes"):
         class_directions(loaded, [(pixels_of(loaded, IMAGES[0]), torch.tensor([3]))])

@@ -16,7 +16,7 @@ from vizkit.traces import NotApplicable
 
 def of(name: str, **options):
     torch.manual_seed(0)
-    return vizkit.load(name, pretrained=False, device="cpu", **options)
+    return vizkit.load(name, pretrained=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_the_features_have_the_shapes_of_the_hierarchy(tiny):
 
 @pytest.mark.rest
 def test_bundled_and_other_sizes():
-    insects = hierarchy(vizkit.load("bundled:insects_swin", device="cpu"))
+    insects = hierarchy(vizkit.load("bundled:insects_swin"))
     assert [(s.grid, s.channels, s.tokens.stride) for s in insects] == [((14, 14), 64, 8.0), ((7, 7), 128, 16.0)]
     oblong = hierarchy(of("swinv2_tiny_window8_256", image_size=(104, 72)), (104, 72))
     assert [s.grid for s in oblong] == [(26, 18), (13, 9), (7, 5), (4, 3)]

@@ -151,7 +151,7 @@ def test_a_uniform_head_looks_at_everything_alike_even_beside_blind_keys(kind: t
 
 def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
     """Against a ViT that never had the patches, whose class token is read: the same logits."""
-    loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), device="cpu")
+    loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48))
     image = noisy_picture(48, 48, 1)
     blind = trace(loaded, image, edits=["blind:all=3,7"])
     model, pixels = loaded.model, vizkit.models.pixels_of(loaded, image)
@@ -164,7 +164,7 @@ def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
 
 def test_in_swin_a_token_is_unseen_in_its_window_only() -> None:
     torch.manual_seed(0)
-    loaded = vizkit.load("bundled:insects_swin", device="cpu")
+    loaded = vizkit.load("bundled:insects_swin")
     image = noisy_picture(224, 224, 1)
     plain, blind = trace(loaded, image).attention[0], trace(loaded, image, edits=["blind:1=0"]).attention[0]
     (group,), (place,) = (each.tolist() for each in torch.where(plain.key_ids == 0))
@@ -281,7 +281,7 @@ def test_the_face_and_the_command_take_edits(tmp_path, capsys) -> None:
 
     photo = tmp_path / "photo.png"
     Image.fromarray(IMAGE).save(photo)
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     image = vizkit.open_image(photo)
     expected = trace(loaded, image, edits=["heads:1=0"])
     assert_close(vizkit.trace(loaded, image, edits=["heads:1=0"]).logits, expected.logits)

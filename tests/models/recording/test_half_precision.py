@@ -96,7 +96,7 @@ def test_of_many_pictures_in_half_precision_one_is_compared_as_in_float32(share,
         mean, out, sample = true(*given)
         return (1 - share) * mean + share * mean.roll(1, -1), out, (1 - share) * sample + share * sample.roll(1, -1)
 
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     loaded.model.to(torch.bfloat16)
     pixels = noise(3, 3, 32, 32, seed=5).bfloat16()
     many = Many(loaded, Keep(heads="mean"), by_layer=False)

@@ -70,7 +70,7 @@ def test_factors_of_single_images_lie_between_a_head_and_its_mean(kind: type[nn.
 
 
 def test_windows_keep_their_own_means_and_batches_add_up() -> None:
-    loaded = vizkit.load("bundled:digits_swin", device="cpu")
+    loaded = vizkit.load("bundled:digits_swin")
     rng = np.random.default_rng(0)
     pixels = torch.cat([pixels_of(loaded, rng.integers(0, 255, (28, 28, 3), dtype=np.uint8)) for _ in range(3)])
     places = attention_places(loaded, pixels[:1])
@@ -99,6 +99,6 @@ def test_without_a_reference_there_is_no_mean() -> None:
 
 
 def test_weights_that_are_mixed_after_the_softmax_get_a_sentence() -> None:
-    loaded = vizkit.load("cait_xxs24_224", pretrained=False, image_size=(32, 32), device="cpu")
+    loaded = vizkit.load("cait_xxs24_224", pretrained=False, image_size=(32, 32))
     with pytest.raises(EditError, match="after the softmax"):
         trace(loaded, IMAGE, edits=["heads:1.2=mean"], reference=OTHERS)

@@ -20,7 +20,7 @@ SEEN = noisy_picture(48, 48, 6)
 @pytest.fixture(scope="module")
 def vit():
     torch.manual_seed(0)
-    return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), device="cpu")
+    return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48))
 
 
 def stream(loaded: vizkit.models.Loaded, image: np.ndarray, blocks: int) -> torch.Tensor:
@@ -134,7 +134,7 @@ def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit: vizkit.model
 
 
 def test_swins_blocks_take_what_another_run_computed() -> None:
-    loaded = vizkit.load("bundled:digits_swin", device="cpu")
+    loaded = vizkit.load("bundled:digits_swin")
     images = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
     last = sum(len(stage.blocks) for stage in loaded.model.layers)
     put = trace(loaded, images[0], edits=[f"patch:stream.{last}"], reference=[images[1]])
@@ -241,7 +241,7 @@ def test_what_cannot_be_done_gets_a_sentence(vit: vizkit.models.Loaded, text: st
 
 
 def test_models_that_need_their_patches_refuse_to_drop_them() -> None:
-    swin = vizkit.load("bundled:digits_swin", device="cpu")
+    swin = vizkit.load("bundled:digits_swin")
     image = np.zeros((28, 28, 3), dtype=np.uint8)
     for text, why in (("drop:3", "in its place"), ("positions:scramble=1", "no learned table")):
         with pytest.raises(EditError, match=why):

@@ -46,7 +46,7 @@ FACTORS = {"blocks.0.attn.qkv": (torch.arange(128.0).reshape(2, 64) / 99, torch.
 def test_the_product_is_added_as_often_as_alpha_says(tmp_path, base):
     """Row i of B is 1/9 twice, so to every row the two of A are added, each a ninth of it, α/r = 3 times."""
     folder = lora(tmp_path / "adapter", FACTORS, {"head.bias": torch.ones(5)})
-    loaded = vizkit.load(folder, architecture=str(tmp_path / "base.pth"), device="cpu")
+    loaded = vizkit.load(folder, architecture=str(tmp_path / "base.pth"))
     first, _ = FACTORS["blocks.0.attn.qkv"]
     own, found = base.state_dict(), loaded.model.state_dict()
     expected = own["blocks.0.attn.qkv.weight"] + 3 * (first[0] + first[1]) / 9
@@ -79,7 +79,7 @@ REFUSED = {
 def test_what_is_not_plainly_lora_is_refused_as_an_adapter(tmp_path, case):
     config, words = REFUSED[case]
     with pytest.raises(ModelError, match=words):
-        vizkit.load(lora(tmp_path / "mine", FACTORS, **config), device="cpu")
+        vizkit.load(lora(tmp_path / "mine", FACTORS, **config))
 
 
 @pytest.mark.parametrize(
@@ -90,14 +90,14 @@ def test_a_file_with_adapters_alone_says_so(tmp_path, base, name):
     state = {f"base_model.model.{key}": value for key, value in base.state_dict().items()}
     torch.save(state | {f"base_model.model.blocks.0.attn.qkv.{name}": torch.ones(2, 64)}, tmp_path / "full.pth")
     with pytest.raises(ModelError, match="adapter without its adapter_config"):
-        vizkit.load(tmp_path / "full.pth", architecture=VIT, device="cpu")
+        vizkit.load(tmp_path / "full.pth", architecture=VIT)
 
 
 def test_an_adapter_of_another_base(tmp_path, base):
     for module, words in (("blocks.9.attn.qkv", "lacks"), ("blocks.0.attn.proj", "64, 64")):
         folder = lora(tmp_path / "mine", {module: FACTORS["blocks.0.attn.qkv"]})
         with pytest.raises(ModelError, match=f"mine is an adapter of another base.*{words}"):
-            vizkit.load(folder, architecture=str(tmp_path / "base.pth"), device="cpu")
+            vizkit.load(folder, architecture=str(tmp_path / "base.pth"))
 
 
 # ---- against peft ----------------------------------------------------------------------------------------------------
@@ -136,10 +136,10 @@ def test_peft_around_timm(tmp_path, base, case):
         base.reset_classifier(3)
     adapted = trained(base, **{"target_modules": ["qkv"], **OF_TIMM[case]})
     adapted.save_pretrained(tmp_path / "adapter")
-    loaded = vizkit.load(tmp_path / "adapter", architecture=str(tmp_path / "base.pth"), device="cpu")
+    loaded = vizkit.load(tmp_path / "adapter", architecture=str(tmp_path / "base.pth"))
     side = loaded.preprocessing.size_hw[0]
     torch.save(adapted.state_dict(), tmp_path / "adapter" / "whole.pth")  # with its base, beside its configuration
-    whole = vizkit.load(tmp_path / "adapter" / "whole.pth", architecture=VIT, device="cpu")
+    whole = vizkit.load(tmp_path / "adapter" / "whole.pth", architecture=VIT)
     same_answers(loaded, adapted, side)
     same_answers(whole, adapted, side)
     assert "adapter" in whole.source
@@ -170,10 +170,10 @@ def test_peft_around_transformers(tmp_path, names, head):
                 re.sub(rf"layers\.(\d+)\.attention\.{new}", rf"encoder.layer.\1.{old}", k): v for k, v in state.items()
             }
         save_file(state, folder / "adapter_model.safetensors")
-    loaded = vizkit.load(folder, architecture=str(tmp_path / "base"), device="cpu")
+    loaded = vizkit.load(folder, architecture=str(tmp_path / "base"))
     for file in (tmp_path / "base").iterdir():  # the model beside its adapter is not shown without it
         shutil.copy(file, folder)
-    beside = vizkit.load(folder, device="cpu")
+    beside = vizkit.load(folder)
     same_answers(loaded, adapted, 32)
     same_answers(beside, adapted, 32)
     assert "adapter" in beside.source

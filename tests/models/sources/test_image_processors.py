@@ -97,7 +97,7 @@ def test_the_crop_of_an_own_processor_is_drawn_where_it_lies(tmp_path, kind, rgb
 def test_the_badge_says_that_the_model_saw_what_its_processor_gives(tmp_path, photo):
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(WORDS))
-    loaded = vizkit.load(tmp_path, device="cpu")
+    loaded = vizkit.load(tmp_path)
     assert loaded.preprocessing.translated
     trace = vizkit.trace(loaded, photo)
     assert trace.check.passed
@@ -106,7 +106,7 @@ def test_the_badge_says_that_the_model_saw_what_its_processor_gives(tmp_path, ph
     wrong = vizkit.trace(loaded, photo)
     assert "saw other pixels" in (wrong.check.failure or "")
     assert wrong.notes[0] == wrong.check.failure
-    other = vizkit.load(tmp_path, device="cpu", image_size=64)
+    other = vizkit.load(tmp_path, image_size=64)
     assert vizkit.trace(other, photo).check.pixels == ""
 
 
@@ -114,13 +114,13 @@ def test_without_transformers_the_badge_claims_nothing(tmp_path, photo, monkeypa
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(WORDS))
     monkeypatch.setitem(sys.modules, "transformers", None)
-    trace = vizkit.trace(vizkit.load(tmp_path, device="cpu"), photo)
+    trace = vizkit.trace(vizkit.load(tmp_path), photo)
     assert trace.check.passed
     assert trace.check.pixels == ""
     for more in (BGR, {"do_resize": False}, {"image_processor_type": "MineImageProcessor"}):
         (tmp_path / "preprocessor_config.json").write_text(json.dumps(more))
         with pytest.raises(ModelError, match="pip install"):
-            vizkit.load(tmp_path, device="cpu")
+            vizkit.load(tmp_path)
 
 
 def test_a_picture_of_its_own_size_is_shown_or_refused(tmp_path):
@@ -129,7 +129,7 @@ def test_a_picture_of_its_own_size_is_shown_or_refused(tmp_path):
         folder = tmp_path / kind
         made(kind, options).save_pretrained(folder)
         (folder / "preprocessor_config.json").write_text(json.dumps(settings))
-        loaded = vizkit.load(folder, device="cpu")
+        loaded = vizkit.load(folder)
         rgb = WIDE_PICTURE[:64, :96]
         if kind.startswith("ViT"):
             with pytest.raises(TraceError, match="does not take 64×96 pixels"):
@@ -148,7 +148,7 @@ def test_dinov2_sees_the_size_that_its_processor_gives(tmp_path, photo, register
     model.save_pretrained(tmp_path)
     cut = CUT | {"image_processor_type": "BitImageProcessor"}
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(cut))
-    loaded = vizkit.load(tmp_path, device="cpu")
+    loaded = vizkit.load(tmp_path)
     with torch.no_grad():
         expected = model(torch.from_numpy(theirs(tmp_path, photo))[None]).pooler_output[0]
     trace = vizkit.trace(loaded, photo)
@@ -199,6 +199,6 @@ def test_a_set_of_pictures_is_given_the_same_numbers(tmp_path, photo):
     settings = {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 32, "width": 32}}
     made("ViTForImageClassification", WIDE).save_pretrained(tmp_path)
     (tmp_path / "preprocessor_config.json").write_text(json.dumps(settings))
-    loaded = vizkit.load(tmp_path, device="cpu")
+    loaded = vizkit.load(tmp_path)
     batch = torch.from_numpy(stored_input(photo, loaded.preprocessing))[None]
     assert torch.equal(pixels_on(loaded.device, batch, loaded.preprocessing), pixels_of(loaded, photo))

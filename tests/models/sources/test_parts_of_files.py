@@ -26,7 +26,7 @@ def below(prefix, state):
 
 def opened(tmp_path, content, **options):
     torch.save(content, tmp_path / "file.pth")
-    return vizkit.load(tmp_path / "file.pth", device="cpu", **{"architecture": VIT, **options})
+    return vizkit.load(tmp_path / "file.pth", **{"architecture": VIT, **options})
 
 
 def same(loaded, model):

@@ -28,7 +28,7 @@ def sharded(tmp_path):
 @pytest.mark.parametrize("case", ["vit", "segformer"])  # by timm, and as the library's own module
 def test_several_files_give_the_logits_of_the_library(sharded, photo, case):
     folder, model = sharded(case)
-    loaded = vizkit.load(folder, device="cpu")
+    loaded = vizkit.load(folder)
     expected = answer(model, pixels_of(loaded, photo))[0]
     assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
@@ -72,7 +72,7 @@ def test_an_index_that_is_wrong_is_refused_in_a_sentence(sharded, edit, words):
     folder, _ = sharded("vit")
     change(folder, edit)
     with pytest.raises(ModelError, match=words):
-        vizkit.load(folder, device="cpu")
+        vizkit.load(folder)
 
 
 def test_more_than_the_memory_holds_is_refused_before_it_is_read(sharded, monkeypatch):
@@ -80,7 +80,7 @@ def test_more_than_the_memory_holds_is_refused_before_it_is_read(sharded, monkey
     monkeypatch.setattr("vizkit.models.sources.transformers_weights.load_file", pytest.fail)
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "0.00001")
     with pytest.raises(ModelError, match="memory"):
-        vizkit.load(folder, device="cpu")
+        vizkit.load(folder)
 
 
 def earlier(model, folder, **more):
@@ -99,7 +99,7 @@ class Code:
 def test_the_pickle_of_earlier_versions_gives_the_logits_of_the_library(tmp_path, photo, case):
     model = made(*CASES[case][:2])
     earlier(model, tmp_path / "folder")
-    loaded = vizkit.load(tmp_path / "folder", device="cpu")
+    loaded = vizkit.load(tmp_path / "folder")
     expected = answer(model, pixels_of(loaded, photo))[0]
     assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
@@ -108,5 +108,5 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path, capsys):
     model = made(*CASES["vit"][:2])
     earlier(model, tmp_path, code=Code())
     with pytest.raises(ModelError, match="could run code when opened"):
-        vizkit.load(tmp_path, device="cpu")
+        vizkit.load(tmp_path)
     assert capsys.readouterr().out == ""

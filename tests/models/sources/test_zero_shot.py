@@ -36,7 +36,7 @@ def clip(tmp_path):
 
 def test_the_logits_are_those_of_the_library(towers, photo):
     folder, model = towers
-    loaded = vizkit.load(folder, classes=TEXTS, device="cpu")
+    loaded = vizkit.load(folder, classes=TEXTS)
     assert loaded.labels == tuple(TEXTS)
     assert loaded.classifies
     trace = vizkit.trace(loaded, photo)
@@ -47,29 +47,29 @@ def test_the_logits_are_those_of_the_library(towers, photo):
 def test_a_text_has_the_same_logit_in_any_company(towers, photo):
     """How far texts are filled up to a common length is no matter."""
     folder, _ = towers
-    together = vizkit.trace(vizkit.load(folder, classes=TEXTS, device="cpu"), photo).logits
+    together = vizkit.trace(vizkit.load(folder, classes=TEXTS), photo).logits
     for index, text in enumerate(TEXTS):
-        beside = vizkit.trace(vizkit.load(folder, classes=[text, "two"], device="cpu"), photo).logits
+        beside = vizkit.trace(vizkit.load(folder, classes=[text, "two"]), photo).logits
         assert_close(beside[0], together[index], rtol=0, atol=1e-4)
 
 
 def test_clip_chooses_among_texts_and_siglip_says_yes_or_no_to_each(towers, photo):
     folder, _ = towers
-    loaded = vizkit.load(folder, classes=TEXTS, device="cpu")
+    loaded = vizkit.load(folder, classes=TEXTS)
     clip = "clip" in loaded.source
     assert loaded.head is (SOFTMAX if clip else SIGMOID)
     assert (loaded.outputs, loaded.head_guessed, loaded.notes) == (len(TEXTS), False, ())
-    assert vizkit.load(folder, device="cpu").head is EMBEDDING
+    assert vizkit.load(folder).head is EMBEDDING
     if clip:
         assert "two classes or more" in refusal(folder)
     else:
-        alone = vizkit.load(folder, classes=["a cat"], device="cpu")
+        alone = vizkit.load(folder, classes=["a cat"])
         assert 0 < float(alone.head.values(vizkit.trace(alone, photo).logits)[0]) < 1
 
 
 @pytest.mark.parametrize("method", ["generic_relevance", "grad_cam", "legrad", "integrated_gradients"])
 def test_maps_follow_the_typed_class(clip, photo, method):
-    loaded = vizkit.load(clip, classes=TEXTS[:2], device="cpu")
+    loaded = vizkit.load(clip, classes=TEXTS[:2])
     first, second = (Question.of(loaded, photo, target).explain(method).heat for target in (0, 1))
     assert float(first.abs().sum()) > 0
     assert float((first / first.abs().sum() - second / second.abs().sum()).abs().max()) > 1e-4
@@ -77,13 +77,13 @@ def test_maps_follow_the_typed_class(clip, photo, method):
 
 def test_maps_of_siglip_follow_the_typed_class(tmp_path, photo):
     two_towers("siglip", tmp_path)
-    loaded = vizkit.load(tmp_path, classes=TEXTS[:2], device="cpu")
+    loaded = vizkit.load(tmp_path, classes=TEXTS[:2])
     first, second = (Question.of(loaded, photo, target).explain("generic_relevance").heat for target in (0, 1))
     assert float((first / first.sum() - second / second.sum()).abs().max()) > 1e-4
 
 
 def test_without_classes_it_gives_the_vector_of_the_picture(clip, photo):
-    loaded = vizkit.load(clip, device="cpu")
+    loaded = vizkit.load(clip)
     before = vizkit.trace(loaded, photo).logits
     typed = with_classes(loaded, ["a cat", " a  cat ", "a dog"])
     assert typed.labels == ("a cat", "a dog")
@@ -95,26 +95,26 @@ def test_without_classes_it_gives_the_vector_of_the_picture(clip, photo):
 
 
 def test_texts_are_embedded_once(clip, monkeypatch):
-    loaded = vizkit.load(clip, classes=["a cat", "a dog"], device="cpu")
+    loaded = vizkit.load(clip, classes=["a cat", "a dog"])
     monkeypatch.setattr(zero_shot, "made_by_library", lambda *_: pytest.fail("the text tower was made again"))
     assert with_classes(loaded, ["a cat", "a dog"]).labels == ("a cat", "a dog")
 
 
 def test_other_weights_in_the_folder_are_read_again(clip, photo):
-    first = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).logits
+    first = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"]), photo).logits
     path = clip / "model.safetensors"
     from safetensors.torch import load_file, save_file
 
     state = load_file(path)
     save_file(state | {"text_projection.weight": -state["text_projection.weight"]}, path, {"format": "pt"})
-    second = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).logits
+    second = vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"]), photo).logits
     assert_close(first, -second, rtol=0, atol=1e-4)
 
 
 # ---- refusals --------------------------------------------------------------------------------------------------------
 def refusal(source, classes=("a cat",)):
     with pytest.raises(ModelError) as caught:
-        vizkit.load(source, classes=classes, device="cpu")
+        vizkit.load(source, classes=classes)
     return str(caught.value)
 
 
@@ -164,7 +164,7 @@ def test_other_files_of_a_folder_name_no_path(clip, tmp_path_factory, photo):
     about = {"tokenizer_file": str(elsewhere / "x"), "auto_map": {"AutoTokenizer": ["x.Tokenizer", None]}}
     (clip / "tokenizer_config.json").write_text(json.dumps(about | {"pad_token": {"content": "<pad>"}}))
     (clip / "x.py").write_text(f"open({str(elsewhere / 'marker')!r}, 'w')")
-    assert vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"], device="cpu"), photo).check.passed
+    assert vizkit.trace(vizkit.load(clip, classes=["a cat", "a dog"]), photo).check.passed
     assert not list(elsewhere.iterdir())
 
 

@@ -15,7 +15,7 @@ from vizkit.views.subject import Subject, no_model, no_picture
 
 
 def shown_of(layer: str, token: int, head: int):
-    loaded = vizkit.load("bundled:digits_vit", device="cpu")
+    loaded = vizkit.load("bundled:digits_vit")
     return vizkit.show("word-steps", loaded, image="sample:digit 3", layer=layer, token=token, head=head)
 
 

@@ -17,7 +17,7 @@ MODELS = {"swin": "digits_swin", "convolution": "digits_cnn"}
 
 @cache
 def subject(name):
-    loaded = load(f"bundled:{name}", device="cpu")
+    loaded = load(f"bundled:{name}")
     return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model=name)
 
 

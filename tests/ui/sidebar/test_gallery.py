@@ -64,7 +64,7 @@ def test_what_a_download_costs(monkeypatch):
 
 def test_bundled_models_know_what_is_said_of_them():
     for source in (INSECTS, DIGITS):
-        assert knows(source).startswith(f"{len(load(source, device='cpu').labels)} ")
+        assert knows(source).startswith(f"{len(load(source).labels)} ")
     assert set(gallery.bundled()) == set(KNOWN.values())
     assert knows("run:insects_vit") == knows("insects_vit") == knows("bundled:x") == ""
 
@@ -351,7 +351,7 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home, cache):  # noqa: F811
     (file,) = (cache / "evaluations").rglob("outcome.npz")
     judged = read_record(file, Outcome)
     assert judged.classes == (labels,)
-    zero_shot, right = load(tmp_path / "clip", classes=labels, device="cpu"), 0
+    zero_shot, right = load(tmp_path / "clip", classes=labels), 0
     for image, place in enumerate(judged.places):
         rgb = np.asarray(Image.open(home / "pictures" / place))
         with torch.no_grad():

@@ -56,7 +56,7 @@ def every(models):
 def test_a_card_lists_the_answers_in_their_own_unit(models, head):
     source = f"checkpoint:{head}"
     test = opened(models, "explore", source)
-    loaded = vizkit.load(models[source], device="cpu")
+    loaded = vizkit.load(models[source])
     expected = vizkit.trace(loaded, inputs.sample(PICTURE).rgb)
     classes = sent(test, "explore0")["classes"]
     assert [name for name, _ in classes] == [name for name, _ in expected.labels]
@@ -79,7 +79,7 @@ def test_a_guess_is_said_on_every_page_with_answers(models):
 def test_relevance_says_what_is_explained(models):
     test = opened(models, "relevance", *every(models))
     words = texts(test)
-    loaded = {head: vizkit.load(models[f"checkpoint:{head}"], device="cpu") for head in LABELS}
+    loaded = {head: vizkit.load(models[f"checkpoint:{head}"]) for head in LABELS}
     logits = {head: vizkit.trace(each, inputs.sample(PICTURE).rgb).logits for head, each in loaded.items()}
     likeliest = int(logits["sigmoid"].argmax())
     assert f"for {LABELS['sigmoid'][likeliest]} ({in_percent(float(logits['sigmoid'][likeliest].sigmoid()))})" in words
@@ -99,7 +99,7 @@ def test_a_class_that_a_label_does_not_exclude_is_no_rival(models):
 
 def test_no_label_is_likely_enough(models):
     test = opened(models, "relevance", "checkpoint:sigmoid", class_a="wet")
-    logits = vizkit.trace(vizkit.load(models["checkpoint:sigmoid"], device="cpu"), inputs.sample(PICTURE).rgb).logits
+    logits = vizkit.trace(vizkit.load(models["checkpoint:sigmoid"]), inputs.sample(PICTURE).rgb).logits
     assert ("it predicts" in texts(test)) is bool(logits[0] < 0)
 
 
@@ -154,7 +154,7 @@ def test_two_models_with_equal_labels_that_are_no_classes_are_not_compared(model
 
 
 def subject(models, source):
-    loaded = vizkit.load(models[source], device="cpu")
+    loaded = vizkit.load(models[source])
     return Subject(lambda: loaded, inputs.sample(PICTURE).rgb, image=PICTURE, model=source)
 
 

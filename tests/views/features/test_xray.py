@@ -31,7 +31,7 @@ def planted(pool: str = "cls") -> Subject:
     model = ViT(48, 8, num_classes=3, embed_dim=32, depth=4, num_heads=2, pool=pool)
     for weights in model.parameters():
         weights.data = 0.1 * torch.randn(weights.shape, generator=generator) + float(weights.dim() == 1)
-    loaded = vizkit.wrap(model, size_hw=(48, 48), labels=["nymph", "larva", "beetle"], device="cpu")
+    loaded = vizkit.wrap(model, size_hw=(48, 48), labels=["nymph", "larva", "beetle"])
     of = Subject(lambda: loaded, rgb, image="marked")
     plant(loaded.model.blocks[BLOCK], loaded.model, of.pixels, model.num_prefix_tokens)
     return of

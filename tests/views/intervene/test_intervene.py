@@ -145,7 +145,7 @@ def test_the_factor_runs_no_model():
 
 
 def test_what_knows_photographs_is_steered_towards_another_one():
-    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat").among_photographs()
     others = [name for name in photographs.NAMES if name != "cat"]
     assert classes([of]) == ["rocket", *(name for name in others if name != "rocket")], "the least alike first"
@@ -165,7 +165,7 @@ def test_what_knows_photographs_is_steered_towards_another_one():
 
 
 def test_every_view_of_an_image_asks_a_model_without_classes_for_photographs():
-    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     others = [name for name in photographs.NAMES if name != "cat"]
     for view in (Switches(), Smallest(), Patching(), Steer(), Lenses()):
@@ -343,7 +343,7 @@ def test_another_model_is_measured_when_it_is_asked_for():
 def test_a_model_without_classes_loses_likeness(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(heads_known, "IMAGES", 2)
     monkeypatch.setattr("vizkit.evaluation.inside.heads.REFERENCES", 2)
-    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     assert heads_view.known([of])[0] == "distance"
     looks = said(shown(Heads(), of))
@@ -377,7 +377,7 @@ def test_a_bundled_model_with_itself_and_with_another_one():
 
 
 def test_what_a_model_never_learned_is_said_of_the_images_that_it_is_measured_on(monkeypatch: pytest.MonkeyPatch):
-    loaded = vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0})
+    loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     monkeypatch.setattr(similarity, "IMAGES", 8)
     (later,) = LayerSimilarity().show(of)

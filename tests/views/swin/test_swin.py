@@ -35,10 +35,10 @@ TINY = "swin_tiny_patch4_window7_224"
 @cache
 def model(name: str, size_hw: tuple[int, int] | None = None):
     if name != TINY:
-        return vizkit.load(f"bundled:{name}", device="cpu")
+        return vizkit.load(f"bundled:{name}")
     with torch.random.fork_rng():
         torch.manual_seed(1)
-        return vizkit.load(TINY, pretrained=False, device="cpu", image_size=size_hw)
+        return vizkit.load(TINY, pretrained=False, image_size=size_hw)
 
 
 def subject(name="insects_swin", image="mayfly nymph", at=CENTRE, size_hw=None) -> Subject:

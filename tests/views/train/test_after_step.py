@@ -27,7 +27,7 @@ NAMES = ("explore", "rollout", "relevance", "position-similarity", "head-statist
 
 @pytest.fixture(scope="module")
 def of():
-    loaded = vizkit.load(RUN, device="cpu")
+    loaded = vizkit.load(RUN)
     return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3")
 
 
@@ -51,7 +51,7 @@ def test_each_step_is_the_model_of_then_on_one_scale(of, name):
     found = strip(view, given)
     assert list(found) == KEPT
     for step in (KEPT[0], 64, KEPT[-1]):
-        loaded = vizkit.load(f"{RUN}@{step}", device="cpu")
+        loaded = vizkit.load(f"{RUN}@{step}")
         alone = Subject(lambda loaded=loaded: loaded, of.rgb, image=of.image)
         first, _ = playing(replace(view, after_step=None).content([alone] if view.together else alone))
         assert has_map(found[step])
@@ -76,11 +76,11 @@ def test_what_is_saved_is_what_is_played(of):
 def test_a_later_step_is_the_last_that_was_kept_and_what_is_no_run_stays(of):
     shown = vizkit.show("rollout", of.open(), of.rgb, after_step=64)
     assert shown.meta["models"][0]["name"] == "digits_small@64"
-    there = vizkit.show("rollout", vizkit.load(f"{RUN}@64", device="cpu"), of.rgb)
+    there = vizkit.show("rollout", vizkit.load(f"{RUN}@64"), of.rgb)
     assert_allclose(shown.numbers["by_layer"], there.numbers["by_layer"], atol=1e-6)
     assert meant(class_of("rollout")(after_step=70), of).open().name == "digits_small@64"
     assert meant(class_of("rollout")(after_step=0), of).open().step == KEPT[0]
-    vit = vizkit.load("bundled:digits_vit", device="cpu")
+    vit = vizkit.load("bundled:digits_vit")
     other = Subject(lambda: vit, of.rgb)
     assert steps(other) == []
     assert meant(class_of("rollout")(after_step=64), other) is other
@@ -91,7 +91,7 @@ def test_a_later_step_is_the_last_that_was_kept_and_what_is_no_run_stays(of):
 
 
 def test_a_step_stands_still_beside_its_run(of):
-    early = vizkit.load(f"{RUN}@1", device="cpu")
+    early = vizkit.load(f"{RUN}@1")
     still = Subject(lambda: early, of.rgb)
     view = class_of("rollout")(after_step=990)
     assert meant(view, still).open().step == 990

@@ -13,7 +13,7 @@ from vizkit.models.recording.editing import Editing, Plan
 
 
 def measured(name: str, side: int) -> tuple:
-    loaded = vizkit.load(name, device="cpu")
+    loaded = vizkit.load(name)
     rng = np.random.default_rng(0)  # the same pictures in every test
     images = [rng.integers(0, 255, (side, side, 3), dtype=np.uint8) for _ in range(3)]
     pixels = torch.cat([pixels_of(loaded, image) for image in images])
@@ -59,7 +59,7 @@ def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
 def test_a_model_without_classes_loses_likeness(ablation: str) -> None:
     """Plain torch: what a head writes into the output projection is nothing, or its mean over two other images."""
     loaded, (layer, head) = (
-        vizkit.load("test_vit", pretrained=False, device="cpu", model_args={"num_classes": 0}),
+        vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0}),
         (1, 1),
     )
     pixels, others = torch.randn(2, 5, 3, *loaded.preprocessing.size_hw).split([3, 2], 1)
