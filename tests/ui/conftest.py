@@ -18,15 +18,21 @@ from streamlit.testing.v1.local_script_runner import LocalScriptRunner
 
 from tests.hosts.toy import unpooled
 from vizkit.datasets import samples
-from vizkit.report.document import Report
-from vizkit.report.document import opened as read
-from vizkit.report.making import made
-from vizkit.report.replay import changed, inputs_for
 from vizkit.ui import shell
 from vizkit.ui.plain import JOINER
 from vizkit.ui.session.chosen import KEPT
 
 ROOT = Path(__file__).parents[2]
+CHOSEN = (
+    "selectbox",
+    "number_input",
+    "text_input",
+    "segmented_control",
+    "toggle",
+    "slider",
+    "multiselect",
+    "text_area",
+)
 VIT, SWIN, CNN = "bundled:digits_vit", "bundled:digits_swin", "bundled:digits_cnn"
 
 
@@ -50,16 +56,23 @@ def one_pass(cache: Path) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def waiting() -> Iterator[None]:
-    """An AppTest asks a thousand times a second whether its script has ended, and holds it up each time."""
-    asked = local_script_runner.require_widgets_deltas
+    """An AppTest asks a thousand times a second whether its script has ended, and holds it up each time. No run of a
+    page may end with an exception."""
+    asked, run = local_script_runner.require_widgets_deltas, AppTest._run
 
     def ended(runner: LocalScriptRunner, timeout: float = 3) -> None:
         if runner._script_thread is not None:
             runner._script_thread.join(timeout)
         asked(runner, 0.1)
 
+    def sound(test: AppTest, *given: Any, **more: Any) -> AppTest:
+        run(test, *given, **more)
+        assert not test.exception, [each.value for each in test.exception]
+        return test
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_script_runner, "require_widgets_deltas", ended)
+        patch.setattr(AppTest, "_run", sound)
         yield
 
 
@@ -72,6 +85,17 @@ def opened(page: str = shell.FIRST, **query: str | list[str]) -> AppTest:
     for name, value in query.items():
         test.query_params[name] = value
     return (test if page == shell.FIRST else test.switch_page(f"pages/{page}.py")).run()
+
+
+def click(test: AppTest, key: str) -> AppTest:
+    return test.button(key=key).click().run()
+
+
+def choose(test: AppTest, **values: Any) -> AppTest:
+    """Sets widgets by their keys."""
+    for key, value in values.items():
+        next(widget for kind in CHOSEN for widget in getattr(test, kind) if widget.key == key).set_value(value)
+    return test.run()
 
 
 def at_rest(test: AppTest, within_s: float = 600) -> AppTest:
@@ -97,7 +121,6 @@ def texts(test: AppTest) -> str:
 
 
 def fine(test: AppTest) -> None:
-    assert not test.exception, [each.value for each in test.exception]
     assert not test.error
     assert not test.warning
 
@@ -163,26 +186,6 @@ def triggered(test: AppTest, component: str, name: str, value: Any) -> AppTest:
     states = test._tree.get_widget_states()
     states.widgets.append(state)
     return test._run(states)
-
-
-def saved_again(test: AppTest, key: str, count: int) -> None:
-    """The `count` pictures of a Save go to the report, and are the same again from its replay.json alone."""
-    names = [test.selectbox(key=f"saved_{key}").options[number] for number in range(count)] if count > 1 else [""]
-    for name in names:
-        if name:
-            test.selectbox(key=f"saved_{key}").set_value(name).run()
-        test.button(key=f"report_{key}").click().run()
-        fine(test)
-    kept = test.session_state["_report"]
-    report = read(Report("", tuple(kept.values())).to_json().encode())
-    assert report.entries == tuple(kept.values())
-    inputs = inputs_for(report, {}, {})
-    pictures = [made(entry.item, given).png for entry, given in zip(report.entries, inputs, strict=True)]
-    assert len(set(pictures)) == count
-    assert not any(changed(entry.item, given) for entry, given in zip(report.entries, inputs, strict=True))
-    test.switch_page("pages/report.py").run()
-    fine(test)
-    assert [area.label for area in test.text_area] == ["Comment"] * count
 
 
 def until_done(test: AppTest, name: str) -> AppTest:

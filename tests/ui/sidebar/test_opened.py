@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 import vizkit
-from tests.ui.conftest import opened, texts
+from tests.ui.conftest import choose, click, opened, texts
 from vizkit.models import Loaded
 from vizkit.training.architectures import build
 from vizkit.training.recipe import Recipe, RecipeError
@@ -45,11 +45,10 @@ def models(tmp_path, monkeypatch):
 
 def opening(path="models/mine", architecture=None):
     test = opened(models="bundled:digits_cnn", image="digit 3")
-    test.selectbox(key="checkpoint_folder").set_value(path).run()
+    choose(test, checkpoint_folder=path)
     if architecture:
-        test.selectbox(key="architecture").set_value(architecture).run()
-    test.button(key="open_checkpoint").click().run()
-    assert not test.exception, [each.value for each in test.exception]
+        choose(test, architecture=architecture)
+    click(test, "open_checkpoint")
     return test
 
 
@@ -75,7 +74,7 @@ def test_a_folder_is_opened_as_it_lies_there(models):
     assert name.startswith("checkpoint:mine-")
     assert test.session_state["_checkpoints"][name].path == str(models.resolve() / "mine")
     (models / "mine" / "model.safetensors").touch()  # other weights have another name
-    test.button(key="open_checkpoint").click().run()
+    click(test, "open_checkpoint")
     assert len(test.session_state["_checkpoints"]) == 2
 
 
@@ -94,8 +93,7 @@ def test_an_opened_model_is_where_a_training_begins(models, monkeypatch):
     test.session_state["train_view"] = "Start"
     test.switch_page("pages/train.py").run()
     assert model_names.title(name) in test.selectbox(key="field_model").options
-    test.selectbox(key="field_model").set_value(model_names.title(name)).run()
-    assert not test.exception
+    choose(test, field_model=model_names.title(name))
     assert not test.error
     assert "goes on from the opened weights" in texts(test)
     (path,) = (models.parent / "cache" / "uploads").glob("*/*")
@@ -114,8 +112,7 @@ def test_an_opened_model_teaches_as_it_is(models):
     test.session_state["train_view"] = "Start"
     test.session_state["train_data"] = "digits"  # whose classes it knows
     test.switch_page("pages/train.py").run()
-    test.selectbox(key="field_teacher").set_value(model_names.title(name)).run()
-    assert not test.exception
+    choose(test, field_teacher=model_names.title(name))
     assert not test.error
     (path,) = (models.parent / "cache" / "uploads").glob("*/*")
     assert re.search(rf"--teacher \S*{path.name}( |$)", test.code[0].value)

@@ -73,14 +73,6 @@ def test_the_sidebar_offers_what_the_view_reads(page: str, query: dict[str, str]
     assert (OF_ITS_OWN in [caption.value for caption in test.sidebar.caption]) is (not parts)
 
 
-@pytest.mark.rest
-def test_a_choice_inside_a_view_is_followed():
-    test = opened("detection")
-    test.segmented_control(key="det_of").set_value("your image").run()
-    fine(test)
-    assert offered(test) == {"picture"}
-
-
 def test_what_was_chosen_comes_back():
     test = opened("attention", image="digit 5", models=[SWIN, VIT], input="whole image")
     before = test.query_params["image"], test.query_params["models"]

@@ -50,12 +50,3 @@ def test_a_long_picture_keeps_its_shape():
     rows, columns = content_of(test)["grid"]
     assert columns == 16
     assert 9 <= rows <= 12
-
-
-def test_an_old_address_of_likeness_opens_what_kinds_of_references_are_worth():
-    test = opened("super_resolution", super_resolution_view="Likeness")
-    fine(test)
-    assert (
-        "Over 500 drawn scenes 1 of 6 references helps, compared with no reference: same scene moved brings 1.32 dB "
-        "(1.28 to 1.37); same kind, another kind, a photograph, its pixels shuffled and noise cost 0.04 to 0.07 dB."
-    ) in texts(test)

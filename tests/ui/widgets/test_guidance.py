@@ -3,7 +3,7 @@
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import SWIN, VIT, opened, sent, sent_to, staged, texts
+from tests.ui.conftest import VIT, choose, opened, texts
 
 SIGN = ":material/insights:"
 
@@ -21,37 +21,6 @@ def help_of(test: AppTest) -> list[bool]:
 def test_help_stays_open_at_the_side_of_every_page(page: str):
     test = opened(page, models=VIT, image="digit 3")
     assert help_of(test) == [False]
-    test.toggle(key="help_at_side").set_value(True).run()
-    assert not test.exception
+    choose(test, help_at_side=True)
     assert help_of(test) == [True]
     assert "**What it does not show:**" in texts(test)
-
-
-@pytest.mark.product
-@pytest.mark.parametrize(
-    ("page", "query"),
-    [
-        ("patches", {}),
-        ("attention", {"attention_view": "Statistics"}),
-        ("positions", {}),
-        ("swin", {"swin_view": "Stages"}),
-        ("swin", {"swin_view": "Shift"}),
-        ("rollout", {"image": "mayfly nymph", "models": "bundled:insects_vit"}),
-        ("compare", {}),
-        ("architecture", {}),
-        ("distillation", {"distillation_view": "Teacher and student"}),
-    ],
-)
-def test_a_sentence_is_computed_below_the_picture(page: str, query: dict[str, str | list[str]]):
-    test = opened(page, **{"models": [VIT, SWIN], "image": "digit 3", **query})
-    assert not test.exception
-    inside = [data.get("sentence") for data in sent_to(test, "vizkit_look")]  # of a map, in its canvas
-    inside += [
-        each["text"] for data in sent_to(test, "vizkit_stage") for each in staged(data) if each["kind"] == "said"
-    ]
-    assert remarks(test) or any(inside), texts(test)
-
-
-def test_a_card_says_what_stands_out_right_below_its_picture():
-    test = opened("explore", models="bundled:insects_vit", image="mayfly nymph")
-    assert "of this patch's attention" in sent(test, "explore0")["sentence"]

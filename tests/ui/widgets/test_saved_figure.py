@@ -12,7 +12,7 @@ import streamlit as st
 from PIL import Image
 
 import vizkit
-from tests.ui.conftest import VIT, fine, opened
+from tests.ui.conftest import VIT, choose, click, fine, opened
 from vizkit.__main__ import main
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.ui.session.report import ENTRIES
@@ -105,8 +105,8 @@ def test_three_methods_are_the_same_from_everywhere(files, tmp_path, digits):
 
 def test_the_report_keeps_the_figure_that_was_chosen():
     test = opened("explore", models=VIT, image="digit 3")
-    test.multiselect(key="saved_Heads_explore0").set_value(["head 2"]).run()
-    test.button(key="report_explore0").click().run()
+    choose(test, saved_Heads_explore0=["head 2"])
+    click(test, "report_explore0")
     (entry,) = test.session_state[ENTRIES].values()
     assert entry.item.only == ("head 2",)
 

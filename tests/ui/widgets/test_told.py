@@ -224,13 +224,12 @@ def test_forged_values_leave_a_page_as_it_was(
     before = sent_to(test, name)
     refused = {event: [value for value in FORGED if not accepted(rule, value)] for event, rule in own.items()}
     for place in (0, -1):
-        assert not forged(test, name, {event: values[place] for event, values in refused.items()}).exception
+        forged(test, name, {event: values[place] for event, values in refused.items()})
         assert sent_to(test, name) == before
     for event, rule in own.items():
         for value in [told.values.get(event), *FORGED]:
             if accepted(rule, value):
-                assert not forged(test, name, {event: value}).exception, (event, value)
-                assert sent_to(test, name)
+                assert sent_to(forged(test, name, {event: value}), name)
 
 
 def test_what_a_canvas_tells_that_has_left_the_page_is_dropped(monkeypatch: pytest.MonkeyPatch):
@@ -303,12 +302,10 @@ PLACES = {
 def test_no_place_in_a_link_breaks_a_page(page: str, value: str):
     view, names = PLACES[page]
     needs = next(each.needs for each in package_of(page).VIEWS if each.title == view)
-    test = opened(page, view, [NEEDS[needs or "model"].models[0]], **dict.fromkeys(names, value))
-    assert not test.exception, test.exception[0].value
+    opened(page, view, [NEEDS[needs or "model"].models[0]], **dict.fromkeys(names, value))
 
 
 def test_a_text_that_reads_as_no_number_may_be_typed():
     test = opened("sequences", "Translate", [])
     test.text_input[0].set_value("inf").run()
     test.run()
-    assert not test.exception
