@@ -33,26 +33,6 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     page.wait_for_url("**patch_size=8**")
 
 
-@pytest.mark.rest
-def test_positions_from_the_experiment_to_what_they_know(page: Page, server: str):
-    page.goto(f"{server}/positions?{MODELS}")
-    ready(page)
-    expect(page.get_by_text("Without positions both orders give the same outputs")).to_be_visible()
-    expect(page.get_by_text("Positions removed").first).to_be_visible()
-    choose(page, "What positions know")
-    said = page.get_by_text("Neighbours in its row").first
-    before = said.inner_text()
-    page.get_by_label("Similarity of positions").first.hover(position={"x": 5, "y": 5})
-    expect(said).not_to_have_text(before)  # it follows the pointer
-    page.get_by_text("How to read this").hover()
-    expect(said).to_have_text(before)
-    click(page, "Similarity", 0.3, 0.3)
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 3, column 3 of 8 × 8 · most similar")
-    page.goto(f"{server}/positions?{MODELS}&positions_view=Sinusoids")  # as it was called
-    expect(page.get_by_label("Similarity of positions, sinusoidal").first).to_be_visible()
-    expect(page.locator(f"{MAIN} .js-plotly-plot").first).to_be_visible()
-
-
 def test_attention_from_one_head_to_statistics(page: Page, server: str):
     page.goto(f"{server}/attention?attention_view=Walk-through&{MODELS}&layer=2&walk_query=patch")
     ready(page)

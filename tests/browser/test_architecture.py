@@ -47,18 +47,6 @@ def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, ser
     expect(page).to_have_url(re.compile("net=2"))
 
 
-@pytest.mark.rest
-@pytest.mark.rest
-def test_a_cell_of_the_scores_tells_its_products(page: Page, server: str):
-    page.goto(f"{server}/architecture?models=bundled:digits_vit&image=digit+3&block_part=scores")
-    ready(page)
-    cells = page.locator("canvas.cells")
-    cells.press("ArrowRight")
-    expect(page.get_by_text(re.compile(r"the 24 products sum to −?[\d.]+, times 0.204 is −?[\d.]+; "))).to_be_visible()
-    click_at(cells, 0.5, 0.02)  # of the row of the first patch
-    expect(page.get_by_text(re.compile("Scores of row 1, column 1"))).to_be_visible()
-
-
 def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
     page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=digit+3")
     ready(page)
@@ -74,15 +62,3 @@ def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
     slider.press("ArrowLeft")
     expect(page.get_by_text(re.compile("α = 0.42, the model’s own"))).to_be_visible()
     expect(page).to_have_url(re.compile("dual_alpha=0.4"))
-
-
-@pytest.mark.rest
-def test_tokens_grow_fewer_and_a_click_follows_one(page: Page, server: str):
-    page.goto(f"{server}/architecture?models=bundled:digits_gradual&image=digit+3&architecture_view=Gradual+reduction")
-    ready(page)
-    expect(page.get_by_text("At first:")).to_be_visible()
-    own = page.get_by_text("its token, row 1, column 1")
-    expect(own).to_have_count(0)
-    click(page, 0.01, 0.01)
-    expect(own).to_have_count(4)
-    expect(page.get_by_text("Products of attention by block").first).to_be_visible()

@@ -4,17 +4,14 @@ import csv
 import re
 
 import numpy as np
-import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, choose, ready
+from tests.browser.steps import MAIN, ready
 
 MODELS = "models=bundled:insects_vit&models=bundled:insects_swin&models=bundled:insects_cnn"
 GRID = f"{MAIN} [class*='st-key-compare-maps_grid']"
 COLUMNS, IMAGES = f"{GRID} header.column b", f"{GRID} header.row button"
-STOP = "[class*='st-key-stop_compare-']"
-STRENGTHS = f"{MAIN} [class*='st-key-compare-robustness_vizkit_withstands']"
 
 
 def photographs(folder, count=5):
@@ -68,27 +65,9 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
     expect(page.locator(IMAGES)).to_have_count(5)
 
 
-@pytest.mark.rest
-def test_from_a_map_to_what_an_answer_withstands(page: Page, server: str):
-    page.goto(f"{server}/compare?{MODELS}&image=mayfly+nymph")
-    ready(page)
-    maps = page.locator(f"{MAIN} canvas[role='button']")
-    expect(maps).to_have_count(9)  # of three models, on three images
-    maps.nth(3).click()
-    expect(page.locator(".st-key-image input")).to_have_value("stonefly nymph")
-    ready(page)
-    choose(page, "Robustness")
-    expect(page.locator(f"{STRENGTHS} figure")).to_have_count(8)
-    expect(page.locator(f"{STRENGTHS} li")).to_have_count(
-        3 * 8, timeout=240_000
-    )  # what every model says of each picture
-    expect(page.locator(STOP)).to_have_count(0)
-    expect(page.locator(f"{STRENGTHS} figure").nth(1)).to_contain_text("Rotation · 30°")
-    ready(page)
-    page.locator(f"{STRENGTHS} input").focus()
-    page.keyboard.press("ArrowRight")
-    expect(page.locator(f"{STRENGTHS} figure").nth(1)).to_contain_text("Rotation · 45°")
-    expect(page).to_have_url(re.compile("robust_level=4"))
-    choose(page, "Cost")
-    expect(page.get_by_text("Measured on: ")).to_be_visible(timeout=240_000)
-    expect(page.locator(f"{MAIN} .js-plotly-plot")).to_have_count(2)  # the models here, and those of papers
+def test_words_of_charts_are_light_on_a_dark_telephone(phone: Page, server: str):
+    phone.goto(f"{server}/compare?compare_view=Cost&{MODELS}")
+    ready(phone)
+    text = phone.locator(f"{MAIN} .js-plotly-plot text", has_text="ViT").first
+    colour = text.evaluate("each => getComputedStyle(each).fill")
+    assert min(map(int, re.findall(r"\d+", colour))) > 150, colour

@@ -3,12 +3,11 @@ page has the same ones."""
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 import vizkit
 from benchmarks.pages import LOOK
-from tests.browser.steps import MAIN, box_of, fits, ready
+from tests.browser.steps import MAIN, ready
 
 REMEMBER = """element => {
     window.texts = []
@@ -46,37 +45,6 @@ def test_a_slider_changes_the_picture_at_once_and_the_link_follows(page: Page, s
     page.goto(page.url)
     ready(page)
     expect(formula).to_have_text(re.compile("= 9$"))
-
-
-def test_a_phone_has_the_sliders_in_two_columns(phone: Page, server: str):
-    phone.goto(f"{server}/{HERE}")
-    ready(phone)
-    fits(phone)
-    first, second = (box_of(phone.get_by_role("slider", name=name)) for name in ("Size f", "Stride s"))
-    assert first["y"] == second["y"]
-
-
-@pytest.mark.rest
-def test_an_edited_weight_is_in_the_link_until_it_is_undone(page: Page, server: str):
-    page.goto(f"{server}/{HERE}")
-    ready(page)
-    weight = page.get_by_role("textbox", name="Weight in row 2, column 2")
-    weight.fill("9")
-    weight.press("Enter")
-    expect(page).to_have_url(re.compile("slide_numbers=edges"))
-    undo = page.get_by_role("button", name="Undo the changes")
-    undo.click()
-    expect(weight).to_have_value("8")
-    expect(page).not_to_have_url(re.compile("slide_numbers"))
-
-
-@pytest.mark.rest
-def test_a_click_on_a_map_chooses_the_unit(page: Page, server: str):
-    page.goto(f"{server}/{HERE}&convolution_view=Feature maps&maps_layer=1")
-    ready(page)
-    page.locator(f"{MAIN} .grid canvas").nth(1).click(position={"x": 5, "y": 5})
-    expect(page).to_have_url(re.compile("maps_at=2%2C2|maps_at=2,2|maps_at=3"))
-    expect(page).to_have_url(re.compile("maps_channel="))
 
 
 def test_a_saved_page_has_the_canvas(page: Page, tmp_path):

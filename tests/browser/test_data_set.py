@@ -6,9 +6,8 @@ import json
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import DESKTOP, watched
 from tests.browser.steps import LONG_MS, MAIN, box_of, ready
 from vizkit.figure.canvas.scripts import mounted
 from vizkit.figure.evaluation.points import by_kind, packed
@@ -81,21 +80,6 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
     saved.value.save_as(tmp_path / "suspects.csv")
     rows = list(csv.DictReader((tmp_path / "suspects.csv").read_text(encoding="utf-8").splitlines()))
     assert sum(bool(row["decision"]) for row in rows) == suggested
-
-
-@pytest.mark.rest
-def test_two_visitors_of_the_same_pictures_wait_for_neither(page: Page, chromium: Browser, server: str):
-    """One goes from view to view while the pictures are read, and leaves a pass behind in each: what is begun in one,
-    the others need."""
-    address = f"{server}/data_set?models=bundled:insects_vit&data_set=insects&data_set_view="
-    with chromium.new_context(viewport=DESKTOP) as context, watched(context.new_page()) as other:
-        other.goto(f"{address}Map", wait_until="commit")
-        for view in ("Suspects", "Shortcuts", "Who taught this?", "Map"):
-            page.goto(f"{address}{view}", wait_until="commit")
-            told = page.get_by_text("looks at up to").or_(page.locator(MAIN).get_by_role("button", name="Save"))
-            expect(told.first).to_be_visible(timeout=LONG_MS)
-        expect(page.locator(f"{POINTS} canvas.plane")).to_be_visible(timeout=LONG_MS)
-        expect(other.locator(MAIN).get_by_text("Is it worth training the head anew?")).to_be_visible(timeout=LONG_MS)
 
 
 @pytest.mark.rest

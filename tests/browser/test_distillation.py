@@ -1,15 +1,12 @@
 """Journeys through the Distillation page: type logits and warm them, teacher and student, two tokens, a telephone."""
 
-import re
-
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.steps import LONG_MS, MAIN, box_of, fits, ready
+from tests.browser.steps import MAIN, box_of, ready
 
 TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=digit+3"
 PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:insects_deit&image=water+strider"
-TOKENS = "distillation?distillation_view=Two+tokens&models=bundled:insects_deit&image=mayfly+nymph"
 
 
 def bars(page: Page, index: int) -> Locator:
@@ -59,36 +56,3 @@ def test_every_temperature_is_in_the_browser(page: Page, server: str):
     turned(page, 3)
     expect(page.get_by_text("At T = 6 the divergence from the teacher").first).to_be_visible()
     page.context.set_offline(False)
-
-
-@pytest.mark.rest
-def test_an_earlier_address_of_the_two_tokens_opens_the_five_answers(page: Page, server: str):
-    page.goto(f"{server}/{TOKENS}")
-    expect(page).not_to_have_url(re.compile("Two.tokens"))  # what a page opens on is not in its address
-    ready(page)
-    expect(page.get_by_text("All answer “mayfly nymph”, which is right.").first).to_be_visible(timeout=LONG_MS)
-    for index in range(5):
-        expect(bars(page, index)).to_contain_text("mayfly nymph")
-    page.get_by_text("The two tokens: where they attend").click()
-    expect(page.get_by_text("Where the distillation token attends")).to_be_visible(timeout=LONG_MS)
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("address", [TYPED, PAIR])
-def test_a_phone_shows_them_without_scrolling_sideways(phone: Page, server: str, address: str):
-    phone.goto(f"{server}/{address}")
-    ready(phone)
-    expect(bars(phone, 0)).to_be_visible()
-    fits(phone)
-    menu = box_of(phone.get_by_test_id("stMainMenuButton"))
-    assert menu["x"] + menu["width"] <= 390, "beside the longest words of the sidebar's button"
-    if address == PAIR:
-        left, right = (box_of(bars(phone, at)) for at in (0, 1))
-        assert left["y"] == right["y"], "the teacher beside the distillation token"
-    widths = phone.locator(f"{MAIN} .class-bars, {MAIN} .js-plotly-plot").evaluate_all(
-        "all => all.map(e => e.clientWidth)"
-    )
-    assert max(widths) <= 390
-    # Names of bars take the colour of the page: light on a dark one.
-    colour = bars(phone, 0).locator(".name").last.evaluate("e => getComputedStyle(e).color")
-    assert min(int(part) for part in colour.removeprefix("rgb(").removesuffix(")").split(",")) > 150, colour

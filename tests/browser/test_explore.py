@@ -1,9 +1,7 @@
 """Journeys of a visitor on the Explore page, in a real browser."""
 
-import io
 import itertools
 import re
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 
 import vizkit
 from tests.browser.conftest import serving, watched
-from tests.browser.steps import LONG_MS, box_of, click_at, fits, go_to, pick, still
+from tests.browser.steps import LONG_MS, box_of, click_at, go_to, pick, still
 from tests.browser.steps import ready as ready_view
 from vizkit.analysis.attention.attention_map import attention_map, layers
-from vizkit.analysis.remarks.attention import how_widely, of_head, of_map
 from vizkit.datasets import samples
 from vizkit.geometry import into_box
 from vizkit.image import RGB, seen_box
@@ -69,56 +66,6 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_hovering_previews_and_leaving_restores(page: Page, server: str):
-    """The row and its sentence, in the words of Python."""
-    page.goto(f"{server}/?{MODELS}&image=digit+3")
-    ready(page)
-    kept, sentence = said(page), page.locator(f"{CARD} strong").first
-    was = sentence.inner_text()
-    recorded = layers(vizkit.trace(vizkit.load("bundled:digits_vit"), samples.picture("digit 3")))[5]
-    otherwise = of_head(recorded, 6, None)
-    box = box_of(page.locator(f"{CARD} .map canvas").first)
-    for row, column in ((0, 0), (3, 5), (7, 7)):
-        point = (column + 0.5) / 8, (row + 0.5) / 8
-        page.mouse.move(box["x"] + point[0] * box["width"], box["y"] + point[1] * box["height"])
-        query = 1 + 8 * row + column
-        words = of_map(recorded, point, 6, None) or otherwise or how_widely(recorded, 6, None)[query]
-        expect(page.locator(f"{CARD} .words output").first).to_contain_text(
-            f"row {row + 1}, column {column + 1} of 8 × 8 gives"
-        )
-        expect(sentence).to_have_text(words)
-    page.mouse.move(5, 5)
-    expect(page.locator(f"{CARD} .words output").first).to_have_text(kept)
-    expect(sentence).to_have_text(was)
-
-
-def test_a_click_on_a_head_opens_it(page: Page, server: str):
-    page.goto(f"{server}/?{MODELS}&image=digit+3")
-    ready(page)
-    box = box_of(page.locator(HEADS))
-    across = (box["width"] - 46) / 6
-    click_at(page.locator(HEADS), (46 + 2.5 * across) / box["width"], 0.9)  # the last head of layer 3
-    expect(page.get_by_text("layer 3 of 6 · head 4 of 4").first).to_be_visible(timeout=LONG_MS)
-    expect(page).to_have_url(re.compile(r"head=4.*layer=3|layer=3.*head=4"))
-
-
-@pytest.mark.rest
-def test_a_coarser_grid_says_which_patch_of_a_finer_one_is_there(page: Page, server: str):
-    """Under the one cursor, also while it is hovered over."""
-    page.goto(f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph")
-    ready(page)
-    words = "row 4, column 4 of 7 × 7 gives"
-    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(words)
-    same = "the same point is row 8, column 8 of 14 × 14 in ViT · insects"
-    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(same)
-    expect(page.locator(f"{CARD} .words output").first).not_to_contain_text("the same point")
-    page.locator(f"{CARD} .map canvas").first.hover(position={"x": 3, "y": 3})
-    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text("the same point is row 1, column 1 of 14 × 14")
-    page.mouse.move(5, 5)
-    expect(page.locator(f"{CARD} .words output").nth(1)).to_contain_text(same)
-
-
-@pytest.mark.rest
 def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
     """Not again in the same browser, and never where motion is not wanted."""
     address = f"{server}/?models=bundled:insects_vit&image=mayfly+nymph"
@@ -160,36 +107,6 @@ def test_the_hand_takes_over(chromium: Browser, server: str):
     page.clock.run_for(600)  # of which every step would take 220 ms
     assert page.evaluate("toured.length") == count
     page.context.close()
-
-
-@pytest.mark.rest
-def test_arrow_keys_move_the_query(page: Page, server: str):
-    page.goto(f"{server}/?{MODELS}&image=digit+3&at=0.1,0.1")
-    ready(page)
-    assert said(page).startswith("row 1, column 1")
-    page.locator(f"{CARD} .map canvas").first.focus()
-    page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
-    expect(page.locator(f"{CARD} .words output").first).to_contain_text("row 2, column 2 of 8 × 8 gives")
-
-
-@pytest.mark.rest
-def test_a_link_reopens_the_view(page: Page, server: str):
-    page.goto(f"{server}/?{MODELS}&image=digit+7")
-    ready(page)
-    click(page, 0.6, 0.4)
-    expect(page).to_have_url(re.compile("at="))  # the run that the click began writes it
-    ready(page)
-    page.locator(HEADS).click(position={"x": 60, "y": 40})
-    expect(page).to_have_url(re.compile(r"layer=1.*head=1|head=1.*layer=1"))
-    ready(page)
-    address, words = page.url, said(page)
-    other = page.context.browser.new_context(viewport={"width": 1440, "height": 1000}).new_page()
-    other.goto(address)
-    ready(other)
-    assert said(other) == words
-    expect(other.get_by_text("head 1 of 4").first).to_be_visible()
-    other.context.close()
 
 
 CHOSEN = """() => [...document.querySelectorAll("[data-testid='stMain'] input, [data-testid='stMain'] [role='radio']")]
@@ -267,36 +184,6 @@ def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, 
 
 
 @pytest.mark.rest
-def test_hostile_uploads_are_refused_in_a_sentence(page: Page, server: str, tmp_path: Path):
-    files = {"text.png": b"hello", "cut.jpg": b"\xff\xd8\xff\xe0" + b"\0" * 40, "empty.png": b"", "page.gif": b"<html>"}
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    page.goto(f"{server}/?{MODELS}")
-    ready(page)
-    page.locator(".st-key-uploads input[type=file]").set_input_files([tmp_path / name for name in files])
-    expect(page.get_by_test_id("stAlert")).to_have_count(len(files))
-    assert "Traceback" not in page.locator("body").inner_text()
-    expect(page.locator(f"{CARD} .map canvas").first).to_be_visible()  # the page stays
-
-
-def test_pictures_and_numbers_are_saved(page: Page, server: str):
-    page.goto(f"{server}/?{MODELS}&image=flower")
-    ready(page)
-    page.get_by_role("button", name="Save", exact=False).first.click()
-    saved = {}
-    for label in ("Figure (PNG)", "Drawing (SVG)", "Numbers of all layers (NPZ)"):
-        with page.expect_download() as waiting:
-            page.get_by_role("button", name=label).first.click()
-        saved[label] = Path(waiting.value.path()).read_bytes()
-    with Image.open(io.BytesIO(saved["Figure (PNG)"])) as drawn:
-        drawn.load()
-        assert "ViT · digits" in str(drawn.info)
-        assert "flower" in str(drawn.info)
-    assert saved["Drawing (SVG)"].startswith(b"<svg")
-    assert zipfile.ZipFile(io.BytesIO(saved["Numbers of all layers (NPZ)"])).testzip() is None
-
-
-@pytest.mark.rest
 def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
     """Streamlit finds pages/ by itself until app.py has run once; the guard must send the first visitor through it."""
     with serving(tmp_path) as address:
@@ -306,19 +193,6 @@ def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
         expect(page.locator(".st-key-uploads")).to_be_visible()
         expect(page.get_by_role("dialog")).to_have_count(0)
         expect(page.get_by_text("strength of features").first).to_be_visible()
-
-
-@pytest.mark.product
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_everything_without_scrolling_sideways(phone: Page, server: str, scheme: str):
-    phone.emulate_media(color_scheme=scheme)
-    phone.goto(f"{server}/?{MODELS}&image=flower")
-    ready(phone)
-    fits(phone)
-    widths = phone.locator("canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
-    assert max(widths) <= 390
-    unlabelled = phone.locator("canvas:not([aria-label])")
-    assert unlabelled.count() == 0
 
 
 SIZES = {"1366": (1366, 768), "1440": (1440, 900), "phone": (390, 844)}
@@ -366,42 +240,8 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
     expect(page.get_by_text("layer 5 of 6").first).to_be_visible(timeout=LONG_MS)
     still(page)
     expect(notes.nth(1)).to_have_text(f"2Brightest: {after} of its attention")
-    page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph&layer=1")  # its neighbour at the right
-    ready(page)
-    page.get_by_role("button", name="First steps").click()
-    asks, brightest = parts(page, ".marks b")
-    assert asks["right"] <= brightest["left"]
-    assert asks["top"] == brightest["top"]
-    page.goto(f"{server}/?models=bundled:insects_vit&image=flower&layer=2")
-    ready(page)
-    page.get_by_role("button", name="First steps").click()
-    expect(notes.nth(1)).to_contain_text("of its attention, to itself")
-    expect(page.locator(f"{CARD} .marks b")).to_have_text("1")
-    pick(page, "query", "[cls]")
-    expect(notes.nth(0)).to_have_text("1[cls] asks: a query without a place")
-    expect(page.locator(f"{CARD} .marks b")).to_have_text("2")
     page.get_by_role("button", name="Got it").click()
     expect(notes).to_have_count(0)
-
-
-@pytest.mark.rest
-def test_no_layer_makes_the_page_jump(page: Page, server: str):
-    """Every layer has a sentence of its own, of one line or two."""
-    page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
-    ready(page)
-    sentences, rooms, tops = set(), set(), set()
-    for layer in range(6, 0, -1):
-        expect(page.get_by_text(f"layer {layer} of 6").first).to_be_visible(timeout=LONG_MS)
-        still(page)
-        sentences.add(page.locator(f"{CARD} strong").inner_text())
-        rooms.add(page.locator(f"{CARD} strong").get_attribute("data-room"))
-        tops.add(parts(page, "ol")[0]["top"])
-        page.locator(".st-key-layer_play input").focus()
-        page.keyboard.press("ArrowLeft")
-    assert "" not in sentences
-    assert len(sentences) == 6
-    assert len(tops) == 1
-    assert len(rooms) == 1  # the longest of all layers
 
 
 def test_a_view_that_is_drawn_anew_never_disappears_in_between(page: Page, server: str):

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, box_of, fits, still
+from tests.browser.steps import LONG_MS, still
 
 BUNDLED = "models=bundled:digits_vit&models=bundled:insects_cnn"
 SIDEBAR = "[data-testid='stSidebar']"
@@ -28,40 +28,6 @@ def upload(page: Page, folder: Path) -> None:
     page.locator(".st-key-uploads input[type=file]").set_input_files(photo)
     expect(page.get_by_text(BANNER)).to_contain_text("rocket.png", timeout=LONG_MS)
     still(page)
-
-
-def test_a_photograph_meets_a_banner_and_the_gallery_a_way_on(page: Page, server: str, tmp_path: Path):
-    page.goto(f"{server}/?{BUNDLED}&image=china")
-    still(page)
-    expect(page.get_by_text(BANNER)).to_have_count(0)  # a sample
-    upload(page, tmp_path)
-    page.get_by_role("button", name="Add ViT-S/16, for photographs").click()
-    expect(page.get_by_text("are not on this machine and cannot be fetched")).to_have_count(1, timeout=LONG_MS)
-    still(page)
-    opened(page)
-    body = page.locator(BODY)
-    expect(body).to_contain_text("knows 12 drawn insects")
-    expect(body).to_contain_text("88 MB")
-    body.get_by_role("button", name="Swin-T", exact=True).click()
-    expect(body.get_by_text("cannot be fetched")).to_be_visible(timeout=LONG_MS)
-    body.get_by_role("button", name="ViT · insects").click()
-    expect(body).to_have_count(0, timeout=LONG_MS)
-    expect(page.locator(f"{SIDEBAR} [data-testid='stMultiSelect']")).to_contain_text("ViT · insects", timeout=LONG_MS)
-    still(page)
-
-
-@pytest.mark.rest
-def test_the_gallery_fits_a_telephone(phone: Page, server: str, tmp_path: Path):
-    phone.goto(f"{server}/?{BUNDLED}&image=china")
-    still(phone)
-    upload(phone, tmp_path)
-    fits(phone)
-    phone.get_by_test_id("stExpandSidebarButton").click()
-    opened(phone)
-    box = box_of(phone.locator(BODY))
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
-    fits(phone)
 
 
 @pytest.mark.rest

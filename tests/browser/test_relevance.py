@@ -5,31 +5,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import LONG_MS, MAIN, box_of, click_at, ready
+from tests.browser.steps import LONG_MS, MAIN, box_of, ready
 
 COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
   WebSocket.prototype.send = function (...all) { window.__sent += 1; return own.apply(this, all) } }"""
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
-
-
-@pytest.mark.rest
-def test_rollout_from_the_class_to_a_patch_and_through_the_layers(page: Page, server: str):
-    page.goto(f"{server}/rollout?{MODELS}")
-    ready(page)
-    expect(page.get_by_text("(residual connection) · what reaches the class token")).to_be_visible()
-    page.locator(f"{MAIN} canvas[role='application']").first.hover(position={"x": 3, "y": 3})
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("[cls] takes here, row 1, column 1")
-    expect(page.get_by_text(re.compile("The class token has .* of row 1, column 1, the sum")).first).to_be_visible()
-    click_at(page.locator(f"{MAIN} canvas[role='application']").first, 0.9, 0.1)
-    expect(page.get_by_text("what reaches the patch at row 1, column 8").first).to_be_visible()
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("row 1, column 8 of 8 × 8 takes")
-    page.locator(f"{MAIN} figure canvas").nth(1).click()
-    expect(page.get_by_text("layers 1 to 2 of 6").first).to_be_visible()
-    page.get_by_role("button", name="Play").click()
-    expect(page.get_by_text("layers 1 to 4 of 6").first).to_be_visible()
-    expect(page.get_by_text("layers 1 to 6 of 6").first).to_be_visible()
-    expect(page.get_by_role("button", name="Play")).to_be_visible()  # no longer Pause
-    ready(page)
 
 
 def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
@@ -48,17 +28,6 @@ def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
     page.keyboard.press("Escape")
     expect(page.locator(f"{MAIN} figure canvas")).to_have_count(10)
     ready(page)
-
-
-@pytest.mark.rest
-def test_a_click_makes_the_map_of_the_other_model_large(page: Page, server: str):
-    page.goto(f"{server}/relevance?{MODELS}")
-    ready(page)
-    expect(page.locator(f"{MAIN} figure b").first).to_have_text("ViT · digits: Generic relevance")
-    page.get_by_role("button", name=re.compile("^Rollout")).last.click()
-    expect(page.locator(f"{MAIN} figure b").first).to_have_text("Swin · digits: Rollout")
-    expect(page.locator(f"{MAIN} figure[data-chosen]")).to_have_count(1)
-    assert "relevance_whose" in page.url
 
 
 @pytest.mark.rest

@@ -1,13 +1,11 @@
 """Sequences in a browser: a date is rewritten, words are followed, one is forced."""
 
-import io
 import re
 
 import pytest
-from PIL import Image
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, fits, pick, ready
+from tests.browser.steps import MAIN, pick, ready
 
 DAY = "2 0 2 6 - 1 1 - 2 1 [END]"
 
@@ -38,33 +36,6 @@ def test_a_word_is_followed_forced_and_let_go(page: Page, server: str):
     expect(canvas).to_have_attribute("data-written", str(written))
     page.get_by_role("button", name="Undo the forced words").click()
     expect(canvas).to_have_attribute("data-written", DAY)
-
-
-@pytest.mark.rest
-def test_a_head_is_chosen_and_stays_in_the_link(page: Page, server: str):
-    open_translate(page, server)
-    page.get_by_role("button", name="Decoder → source 1, head 2").click()
-    expect(page).to_have_url(re.compile(r"heads=[^&]*cross\.0\.1"))
-    page.goto(page.url)
-    ready(page)
-    chosen = page.get_by_role("button", name="Decoder → source 1, head 2")
-    expect(chosen).to_have_attribute("aria-pressed", "true")
-
-
-def test_a_typed_date_is_rewritten_and_anything_else_gets_a_sentence(page: Page, server: str):
-    open_translate(page, server)
-    text = page.get_by_role("textbox", name="Text")
-    text.fill("20 july 1969")
-    text.press("Enter")
-    expect(page.locator(f"{MAIN} .translate")).to_have_attribute("data-written", "1 9 6 9 - 0 7 - 2 0 [END]")
-    text.fill("yesterday <b>")
-    text.press("Enter")
-    expect(page.locator(MAIN).get_by_text("never read “yesterday”")).to_be_visible()
-
-
-def test_a_phone_has_room_for_the_arcs(phone: Page, server: str):
-    open_translate(phone, server)
-    fits(phone)
 
 
 def open_view(page: Page, server: str, title: str, more: str = "") -> None:
@@ -109,16 +80,6 @@ def test_a_word_is_walked_through_a_layer(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_another_gap_in_memory_draws_other_words(page: Page, server: str):
-    open_view(page, server, "Memory", "&memory=Gradient")
-    dots = page.locator(f"{MAIN} .js-plotly-plot .xtick")
-    expect(dots).to_have_count(4 + 16 + 1)
-    page.get_by_role("slider", name="Gap").press("ArrowLeft")
-    expect(dots).to_have_count(4 + 15 + 1)
-    expect(page).to_have_url(re.compile("gap=15"))
-
-
-@pytest.mark.rest
 def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, server: str):
     open_translate(page, server)
     page.get_by_role("button", name="Challenge: does a wrong weekday change the date?").click()
@@ -126,30 +87,3 @@ def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, serv
     expect(wrong).to_have_count(2)
     expect(wrong.first).to_contain_text("3 ≠ 0")
     expect(page.get_by_text("which is wrong: right is “1999-05-03”")).to_be_visible()
-
-
-@pytest.mark.rest
-def test_the_month_is_hidden_a_press_away_in_another_view(page: Page, server: str):
-    open_translate(page, server)
-    page.get_by_role("button", name="Challenge: hide the month from BERT").click()
-    expect(page).to_have_url(re.compile("sequences_view=Masks"))
-    expect(page.get_by_role("textbox", name="Text")).to_have_value("the 21st of November, 2026")
-    expect(page.locator(f"{MAIN} .predict")).to_contain_text("truly “november”")
-
-
-@pytest.mark.rest
-def test_words_stand_beside_an_own_photograph(page: Page, server: str):
-    page.goto(f"{server}/sequences?sequences_view=From+words+to+patches&models=ViT+·+digits")  # of an earlier version
-    ready(page)
-    shades = Image.linear_gradient("L").resize((320, 240))
-    buffer = io.BytesIO()
-    Image.merge("RGB", (shades, shades.rotate(180), shades)).save(buffer, "PNG")
-    page.locator("input[type=file]").first.set_input_files(
-        {"name": "shades.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
-    )
-    expect(page.get_by_text("320 × 240 pixels")).to_be_visible()
-    ready(page)
-    expect(page.get_by_text("Layer 1, head 2: ")).to_be_visible()
-    expect(page.get_by_text("In a ViT: the same, of patches.")).to_be_visible()
-    page.get_by_role("button", name="Patches: how an image is cut").click()
-    expect(page).to_have_url(re.compile("/patches"))

@@ -4,14 +4,12 @@ outputs of a notebook."""
 import re
 from collections.abc import Iterator
 
-import nbformat
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 import vizkit
 from tests.browser.steps import PHONE_PX, click_at
-from tests.test_notebook import NOTEBOOK, execute, html_of, running
 from tests.views.contract import FITTING, subject
 from vizkit.datasets import samples
 from vizkit.hosts.page import document
@@ -93,34 +91,6 @@ def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, schem
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     expect(page.locator("canvas:not([aria-label])")).to_have_count(0)
     context.close()
-
-
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory) -> str:
-    """The address of a page with all HTML outputs below one another, as one notebook has them."""
-    folder = tmp_path_factory.mktemp("notebook")
-    path = folder / "outputs.html"
-    with running() as kernel:
-        book = execute(nbformat.read(NOTEBOOK, as_version=4), folder, kernel)
-    divisions = "".join(f"<div class='output'>{text}</div>" for text in html_of(book))
-    path.write_text(f"<!doctype html><meta charset='utf-8'><body>{divisions}</body>", encoding="utf-8")
-    return path.as_uri()
-
-
-@pytest.mark.rest
-def test_outputs_draw_and_a_click_moves_the_cursor_of_all(page: Page, outputs: str):
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(outputs)
-    trained, yours = (page.locator(".output").nth(i) for i in range(2))
-    for output in (trained, yours):
-        expect(output.locator("output").first).to_contain_text("gives")
-    before = trained.locator(CANVAS).evaluate(PIXELS)
-    click_at(trained.locator(CANVAS), 0.02, 0.98)
-    expect(trained.locator("output").first).to_contain_text("row 14, column 1 of 14 × 14 gives")
-    expect(yours.locator("output").first).to_contain_text("row 6, column 1 of 6 × 6 gives")
-    assert trained.locator(CANVAS).evaluate(PIXELS) != before
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
 
 
 # ---- views ----------------------------------------------------------------------------------------------------------

@@ -4,10 +4,9 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, fits, go_to, ready
+from tests.browser.steps import MAIN, fits, go_to, ready
 from vizkit.views import bundled
 
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
@@ -67,36 +66,6 @@ def test_the_recipe_that_is_shown_is_that_of_the_task(page: Page, server: str):
     page.get_by_role("radio", name="Fine-tune a model").click()
     expect(shown).to_have_value("fine-tune")
     expect(page.get_by_text("a third of the rate from scratch")).to_be_visible()
-
-
-@pytest.mark.rest
-def test_a_model_that_does_not_exist_says_so_beside_the_button(page: Page, server: str):
-    page.goto(f"{server}/train?train_view=Start")
-    ready(page)
-    field = page.locator(".st-key-field_model input").first
-    field.click()
-    field.fill("mlp")
-    field.press("Enter")
-    button = page.get_by_role("button", name="Start training")
-    reason = page.locator("[data-testid='stAlert']").get_by_text("'mlp' is no name of a model")
-    expect(reason).to_be_visible()
-    expect(button).to_be_disabled()
-    top, low = box_of(button), box_of(reason)
-    assert abs(top["y"] - low["y"]) < 60
-
-
-def test_a_recorded_run_is_played(page: Page, server: str):
-    page.goto(f"{server}/train?run=bundled:digits_mlp")
-    ready(page)
-    count = int(page.get_by_text(re.compile(r"^\d+ of \d+$")).inner_text().split()[-1])
-    expect(page.get_by_text(f"After {count} epochs")).to_be_visible()
-    expect(page.get_by_text("Answers of the finished model")).to_be_visible()
-    page.get_by_role("slider", name="Epoch").last.press("ArrowLeft")
-    expect(page.get_by_text(f"After {count - 1} epochs")).to_be_visible()
-    expect(page.get_by_text("Answers of the finished model")).to_be_hidden()  # not known before the end
-    expect(page).to_have_url(re.compile(f"run_epoch={count - 1}"))
-    page.get_by_role("button", name="Play").click()
-    expect(page.get_by_text(f"After {count} epochs")).to_be_visible(timeout=60_000)
 
 
 def test_a_view_turns_over_the_steps_of_a_run(page: Page, phone: Page, server: str, home: Path):

@@ -4,7 +4,6 @@ import base64
 import re
 
 import numpy as np
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import MAIN, box_of, ready
@@ -41,17 +40,6 @@ def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page: Pa
     again = opened(page, server, linked)
     expect(again).to_have_attribute("data-shown", chosen or "")
     assert drawn(again, 1) == after
-
-
-@pytest.mark.rest
-def test_pointing_at_a_place_shows_where_it_looks_without_the_server(page: Page, server: str):
-    panels = opened(page, server, "detection_view=Encoder")
-    chosen, address = panels.get_attribute("data-shown"), page.url
-    panels.locator("canvas").first.hover(position={"x": 300, "y": 60})
-    expect(panels).not_to_have_attribute("data-shown", chosen or "")
-    page.mouse.move(5, 5)
-    expect(panels).to_have_attribute("data-shown", chosen or "")
-    assert page.url == address
 
 
 def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there(page: Page, server: str):

@@ -2,13 +2,12 @@
 
 import re
 import zipfile
-from contextlib import suppress
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, TimeoutError, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, fits, ready
+from tests.browser.steps import MAIN, box_of, ready
 from vizkit.datasets.opening import open_set
 
 LONG_MS = 120_000  # a process that imports torch, on a machine with other work
@@ -70,58 +69,3 @@ def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
     expect(page.get_by_role("heading", name="Explore", exact=True, level=1)).to_be_visible(timeout=LONG_MS)
     expect(page).to_have_url(re.compile("upload=[0-9a-f]{64}"), timeout=LONG_MS)
     ready(page)
-
-
-@pytest.mark.rest
-def test_stopped_it_goes_on_and_a_reload_finds_it(page: Page, server: str):
-    page.set_default_timeout(LONG_MS)
-    page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=digits&eval_images=0")
-    ready(page)
-    page.get_by_role("button", name="Evaluate: 3 models").click()
-    stop, again = page.get_by_role("button", name="Stop"), page.get_by_role("button", name="Go on: 3 models")
-    yours = page.locator(".st-key-evaluated input")
-    begun = page.get_by_role("button", name=re.compile("^(Evaluate|Go on): "))
-    expect(begun).to_have_count(0, timeout=LONG_MS)
-    page.reload()  # the process does not notice
-    ready(page)
-    with suppress(TimeoutError):  # a quick machine may be done before it is clicked
-        stop.click(timeout=3_000)
-    all_answers = page.locator(".st-key-evaluated input[value^='yours: digits, 359']")
-    expect(stop).to_have_count(0, timeout=LONG_MS)
-    expect(again.or_(all_answers).first).to_be_visible(timeout=LONG_MS)  # the run that took Stop away has drawn
-    ready(page)
-    if again.is_visible():
-        again.click()
-    expect(yours).to_have_value(re.compile("^yours: digits, 359"), timeout=LONG_MS)
-    expect(stop.or_(begun)).to_have_count(0, timeout=LONG_MS)
-    page.reload()
-    expect(yours).to_have_value(re.compile("^yours: digits, 359"), timeout=LONG_MS)
-    ready(page)
-    expect(begun).to_have_count(0)
-
-
-@pytest.mark.rest
-def test_a_detector_from_its_button_to_a_kind_of_mistake(page: Page, server: str):
-    page.set_default_timeout(LONG_MS)
-    page.goto(f"{server}/detection?detection_view=Many+scenes&eval_scenes_data=scenes&eval_scenes_images=12")
-    page.get_by_role("button", name="Evaluate: 1 model").click()
-    expect(page.get_by_text("of 12 scenes have a mistake")).to_be_visible(timeout=LONG_MS)
-    ready(page)
-    strip = page.get_by_role("button", name=re.compile(r"^scene \d+, \d+ mistakes?$"))
-    number = strip.nth(1).get_attribute("aria-label").split()[1].rstrip(",")
-    strip.nth(1).click()
-    expect(page.get_by_text(f"Said of scene {number}: right blue, wrong red", exact=True)).to_be_visible()
-    expect(page).to_have_url(re.compile(rf"eval_scene={number}\b"))
-    ready(page)
-
-    bar = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").first.locator(".barlayer .point").nth(2)
-    bar.scroll_into_view_if_needed()
-    box = box_of(bar)
-    page.mouse.move(box["x"] + 4, box["y"] + box["height"] / 2)
-    expect(page.locator(".hoverlayer .hovertext").first).to_be_visible()
-    page.mouse.click(box["x"] + 4, box["y"] + box["height"] / 2)
-    expect(page).to_have_url(re.compile("eval_mistake=said"))
-    expect(page.get_by_text("have the mistake “said twice”")).to_be_visible()
-    ready(page)
-    page.set_viewport_size({"width": 390, "height": 844})
-    fits(page)

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.steps import MAIN, box_of, fits, ready
+from tests.browser.steps import MAIN, box_of, ready
 
 HERE = "intervene?models=bundled:digits_vit&image=digit 3&edits=none"
 
@@ -80,10 +80,3 @@ def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
     stop = page.locator(MAIN).get_by_role("button", name="Stop")  # of a search that began by itself, and soon ends
     stop.dispatch_event("click")
     expect(page.locator(MAIN).get_by_text("Stopped; what was computed is kept.")).to_be_visible()
-
-
-@pytest.mark.rest
-def test_a_phone_has_the_picture_above_the_heads(phone: Page, server: str):
-    phone.goto(f"{server}/{HERE}")
-    ready(phone)
-    fits(phone)

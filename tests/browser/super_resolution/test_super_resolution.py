@@ -1,9 +1,7 @@
 """A visitor enlarges a picture: the bar, a place, uploads, the whole picture, the link, a telephone."""
 
 import re
-from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -40,15 +38,6 @@ def test_a_click_finds_where_the_texture_comes_from_and_the_link_keeps_it(page: 
     expect(again).to_have_attribute("data-taken", str(taken))
 
 
-def test_arrow_keys_choose_a_place(page: Page, server: str):
-    canvas = opened(page, server, "sr_place=13,13")
-    canvas.locator("canvas").first.press("ArrowRight")
-    expect(canvas).to_have_attribute("data-at", "12,13")
-    canvas.locator("canvas").first.press("ArrowUp")
-    expect(canvas).to_have_attribute("data-at", "11,13")
-    expect(page.locator(f"{MAIN} .says")).to_contain_text("The framed place takes its texture from")
-
-
 @pytest.mark.rest
 def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str):
     root = opened(page, server, "sr_place=13,13")
@@ -69,19 +58,6 @@ def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str)
     page.mouse.move(left + side / 2, top + 30)
     expect(root).to_have_attribute("data-bar", re.compile(r"0\.1[23]"))
     expect(root).to_have_attribute("data-at", "12,12")  # a drag chooses no place
-
-
-@pytest.mark.rest
-def test_two_uploads_of_any_shape(page: Page, server: str, tmp_path: Path):
-    opened(page, server)
-    for name, size in (("second.jpg", (301, 97)), ("first.png", (40, 163))):
-        colours = np.random.default_rng(0).integers(256, size=(4, 4, 3), dtype=np.uint8)
-        Image.fromarray(colours).resize(size, Image.Resampling.BICUBIC).save(tmp_path / name)
-        page.locator("input[type=file]").first.set_input_files(tmp_path / name)
-        expect(page.get_by_text(f"{size[0]} × {size[1]} pixels")).to_be_visible(timeout=LONG_MS)
-    page.get_by_role("combobox", name="Reference").click()
-    page.get_by_role("option", name="second.jpg").click()
-    expect(page.locator(f"{MAIN} .enlarge")).to_have_attribute("data-shapes", "24 × 6, 8 × 24", timeout=LONG_MS)
 
 
 @pytest.mark.rest

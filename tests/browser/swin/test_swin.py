@@ -10,7 +10,7 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 import vizkit
-from tests.browser.steps import MAIN, choose, click_at, pick, ready
+from tests.browser.steps import MAIN, choose, click_at, ready
 
 CANVAS = f"{MAIN} canvas[role='application']"
 STEPS = ("Grid", "Roll", "Windows", "Mask", "Attention", "Roll back")
@@ -128,30 +128,3 @@ def test_it_does_not_play_for_who_wants_no_motion(page: Page, server: str):
     ready(page)
     expect(page.locator(CANVAS)).to_have_attribute("data-at", "0")
     expect(page.locator(f"{MAIN} nav button.play")).to_have_text("▶ Play")
-
-
-@pytest.mark.rest
-def test_the_small_example_plays_by_itself_and_stops(page: Page, server: str):
-    page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Shift&shift_step=5")
-    ready(page)
-    pick(page, "shift_grid", "8 × 8, to be counted")
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("1/8 for each")
-    expect(page.get_by_text("128 of 16² = 256 pairs may see each other: 50 %")).to_be_visible()
-    page.get_by_role("button", name="Play").click()
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
-    expect(page.get_by_role("button", name="Play")).to_be_visible()  # it has come to its end
-    page.get_by_role("button", name="Play").click()
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("3 Windows.")
-    page.get_by_role("button", name="Pause").click()
-    page.wait_for_timeout(3000)
-    expect(page.locator(f"{MAIN} output").first).to_contain_text("3 Windows.")
-
-
-@pytest.mark.rest
-def test_what_is_switched_off_is_said(page: Page, server: str):
-    page.goto(f"{server}/swin?models=bundled:insects_swin&image=mayfly+nymph&swin_view=Switched+off")
-    ready(page)
-    expect(page.get_by_text("13 % of the rollout lies elsewhere than before", exact=True)).to_be_visible()
-    expect(page.get_by_text("instead of 10 of 12 images of known class")).to_be_visible()
-    page.locator(".st-key-swin_off").get_by_text("shift", exact=True).click()
-    expect(page.get_by_text("0 % of the rollout lies elsewhere than before", exact=True)).to_be_visible()

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.steps import MAIN, click_at, ready
@@ -36,20 +35,3 @@ def test_numbers_stand_in_the_cells_of_the_weights(page: Page, server: str):
     expect(weights.first).to_be_attached()
     written = page.locator(".heatmap-label").all_text_contents()
     assert not {"-", "–", "NaN"} & {*map(str.strip, written)}
-
-
-@pytest.mark.rest
-def test_the_table_of_the_bias_follows_the_pointer_and_a_click(page: Page, server: str):
-    """Pointing chooses the key, a click the query, a small table the head."""
-    page.goto(f"{server}/{HERE}&swin_view=Window&window_part=table+of+the+bias&swin_block=1")
-    ready(page)
-    said, table = page.locator(f"{MAIN} output").last, page.locator(CANVAS)
-    expect(said).to_contain_text("Query row 2, column 3, key")  # row 9, column 3 of the image, in its window of 7 × 7
-    table.hover(position={"x": 5, "y": 30})
-    expect(said).to_contain_text("Query row 2, column 3, key row 1, column 1: the query lies 1 row below and 2 columns")
-    expect(said).to_contain_text("entry 100 of 169")  # (1 + 6) · 13 + (2 + 6) + 1
-    table.click(position={"x": 330, "y": 350})
-    expect(said).to_contain_text("Query row 7, column 7")
-    expect(page.get_by_text("the query is row 14, column 7")).to_be_visible()
-    page.get_by_role("button", name="head 2").click()
-    expect(page).to_have_url(re.compile("window_head=2"))
