@@ -10,7 +10,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from tests.hosts.toy import HEAT, RGB, Toy, subject
-from vizkit.datasets import samples
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, heat_map
 from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words, font
@@ -140,25 +139,6 @@ def test_nothing_covers_another(names):
         for other in drawn[index + 1 :]:
             x0, y0, x1, y1 = covered(other)
             assert right <= x0 or x1 <= left or bottom <= y0 or y1 <= top, (one, other)
-
-
-def test_blocks_follow_one_another_in_the_order_of_the_page():
-    at = {mark.text: mark.y for mark in reversed(sheet().marks) if isinstance(mark, Words)}
-    order = (
-        "A <b>heading</b>",
-        "a quiet line",
-        "Said at 2.",
-        "toys · times an equal share",
-        "a share",
-        "Small maps",
-        "its caption",
-        "A chart",
-        "its words",
-        "Not for this model.",
-        "Five: 5",
-        "a footer",
-    )
-    assert [at[text] for text in order] == sorted(at[text] for text in order)
 
 
 def test_columns_stand_beside_one_another():
@@ -436,14 +416,6 @@ def test_numbers_of_several_models_have_their_own_names():
     assert_array_equal(both["heat_2"], HEAT)
 
 
-@pytest.mark.rest
-def test_the_same_record_gives_the_same_bytes():
-    assert png(sheet()) == png(sheet())
-    assert svg(sheet()) == svg(sheet())
-    assert png(plate(Toy(3), [subject()], CAPTIONS)) != png(sheet())
-    assert "<b>" not in svg(sheet())
-
-
 def test_what_tables_say_is_saved_with_the_numbers():
     """Wherever a host makes them: in columns, later, and of several models."""
     rows = ({"method": "a", "score": 0.5, "more": None}, {"method": "b", "score": "−0.1", "more": "x"})
@@ -494,14 +466,3 @@ def test_a_row_lies_at_its_keys():
 def test_where_a_query_lies():
     assert rows().cell_box(0) is None
     assert rows().cell_box(2) == (0.5, 0.0, 1.0, 0.5)
-
-
-def test_a_sample_with_a_real_view():
-    from tests.hosts.toy import loaded
-    from vizkit.views.rollout import Rollout
-    from vizkit.views.subject import Subject
-
-    of = Subject(loaded, samples.picture("digit 3"), model="ViT · digits", image="digit 3")
-    drawn = plate(Rollout(depth=2), [of], CAPTIONS)
-    first = next(mark for mark in drawn.marks if isinstance(mark, Overlay))
-    assert_array_equal(first.places, numbers(flat(Rollout(depth=2).show(of)))["places"])

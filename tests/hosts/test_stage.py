@@ -164,7 +164,6 @@ def test_a_step_without_a_meaning_is_left_to_the_server():
             yield Line(f"at {self.step}")
 
     book, _, _ = leading(Gap(), [subject()], "over image")
-    assert book is not None
     assert [each is None for each in book["frames"]] == [False, False, True]
     with pytest.raises(NotApplicable):
         leading(Gap(3), [subject()], "over image")
@@ -184,7 +183,6 @@ def test_the_deepest_model_says_how_many_steps_there_are():
     one, other = subject("a"), subject("abc")
     one.beside = (other,)
     book, _, _ = leading(Deep(), [one], "over image")
-    assert book is not None
     assert book["field"]["values"] == [1, 2, 3, 4, 5, 6]
 
 

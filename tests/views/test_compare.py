@@ -23,7 +23,7 @@ from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Columns, Download, Grid, Later, Line, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Download, Grid, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.images import all_photographs, suggested
@@ -233,30 +233,6 @@ def test_maps_of_two_runs_are_compared_where_there_are_folders(insects):
 
 
 # ---- cost ------------------------------------------------------------------------------------------------------------
-@pytest.mark.rest
-def test_accuracy_against_cost_of_the_models_and_those_beside_them(insects):
-    (later,) = of_kind(cost.Cost(batch=2).show(insects[:2]), Later)
-    for job in later.jobs:  # as a page does
-        later.of.kept(job.key, lambda work=job.work: work(lambda done, total: None))
-    blocks = flat(cost.Cost(batch=2).show(insects[:2]))
-    assert of_kind(blocks, Said)[0].text == (
-        "CNN · insects is right most often, on 99.9 % of the test images, for 1.5 times the multiply–adds of "
-        "bundled:insects_swin, which is right on 95.8 %."  # of all in the picture, also those that nobody chose
-    )
-    figure = of_kind(blocks, Chart)[0].figure
-    symbols = {text: trace.marker.symbol for trace in figure.data for text in trace.text or ()}
-    assert symbols["bundled:insects_vit"] == symbols["bundled:insects_swin"] == "circle"
-    assert sum(symbol == "circle-open" for symbol in symbols.values()) == 4
-    rows = {row[""]: row["bundled:insects_vit"] for row in of_kind(blocks, Table)[0].rows}
-    assert (rows["Parameters"], rows["Licence"]) == ("1.24 M", "MIT licence")
-    assert "ms (" in rows["Time, one image"]
-    assert None not in rows.values()
-    chosen, beside = of_kind(blocks, Table)[:2]
-    named = {*chosen.rows[0]} - {""} | {row["Beside them"] for row in beside.rows}
-    assert {*symbols} == named, "the tables are of all models in the picture"
-    vit, *_ = csv_of(blocks)
-    assert float(vit["seconds"]) > 0
-    assert vit["parameters"] == str(insects[0].loaded.parameters)
 
 
 def test_one_that_costs_less_is_said_to_read_smaller_images(insects):
@@ -274,19 +250,6 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
     (chart, *_), lines = (of_kind(view.picture([cost.facts(of) for of in two], []), kind) for kind in (Chart, Line))
     assert [text for trace in chart.figure.data for text in trace.text or ()] == ["bundled:digits_vit"]
     assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
-
-
-@pytest.mark.rest
-def test_what_is_large_is_measured_when_it_is_asked_for():
-    deit = subject("random:deit_small_patch16_224", "flower", name="random:deit_small_patch16_224")
-    (later,) = of_kind(cost.Cost().show([deit, subject("random:deit_small_patch16_224", "flower")]), Later)
-    assert later.button
-    rows = {row[""]: row[deit.name] for row in of_kind(later.now(), Table)[0].rows}
-    assert rows["As published"] == "22 M parameters, 4.6 G multiply–adds, 940.4 images/s on a V100"
-    assert "Time, one image" not in rows
-    (columns,) = of_kind(later.now(), Columns)
-    chart, *_ = of_kind(columns.parts[0], Chart)
-    assert len(chart.figure.data[0].y) == 2 + cost.YARDSTICKS
 
 
 def test_published_numbers_belong_to_a_size():

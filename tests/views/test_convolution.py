@@ -200,10 +200,6 @@ def test_residuals_bring_the_gradient_back():
     assert "× 10⁻¹" not in residual
 
 
-def test_activations_are_those_of_the_model():
-    assert "ReLU" in said(Trainable("activations").show(subject("digits_cnn")))
-
-
 # ---- reports of 0.1.0 ------------------------------------------------------------------------------------------------
 def test_kinds_of_earlier_reports_are_views():
     channel = FORMER["channel"]({"shows": {"convolution": 2, "channel": 7, "after": "norm"}})

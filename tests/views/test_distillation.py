@@ -108,7 +108,6 @@ def test_the_table_is_what_losses_are_made_of():
 def test_the_teacher_is_the_one_that_the_student_had(tmp_path, monkeypatch):
     one = of("insects_deit", "mayfly nymph")
     teacher = own_teacher(one)
-    assert teacher is not None
     assert (teacher.loaded.name, teacher_of(one.loaded)) == ("bundled:insects_cnn",) * 2
     assert teacher_of(of("insects_deit", name="DeiT · insects").loaded) == "bundled:insects_cnn"  # as pages name it
     (found,) = [block.arrays() for block in shown(Temperature(), one, Numbers)]
@@ -137,7 +136,6 @@ def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_neares
     """Each is softened by the same T; KL is summed here by hand."""
     one = of("insects_deit", "mayfly nymph")
     alone = trained_alone(one)
-    assert alone is not None
     assert alone.loaded.name == "bundled:insects_vit"  # the recipe of the student, without its teacher
     given = answers_of(one, one.loaded.labels)
     assert [*given] == [TEACHER, DIST, CLS, MEAN, ALONE]  # teacher and pupil beside one another

@@ -118,26 +118,6 @@ def test_a_name_of_somebody_elses_is_no_path():
         list(view.show(nothing()))
 
 
-def test_step_by_step_opens_where_the_month_is_found():
-    said = next(block.text for block in StepByStep().show(nothing()) if isinstance(block, Said))
-    assert said.startswith("Decoder 1, head 2: “-” looks most at “november”, 98 %.")
-    own = next(block.text for block in StepByStep(step=6).show(nothing()) if isinstance(block, Said))
-    assert own.startswith("Decoder 1, head 2: “-” looks most at “0”, 31 %."), "at what is written"
-
-
-def test_what_a_translation_looks_at_stands_above_it_and_the_challenges_below():
-    blocks = [*Translate().show(nothing())]
-    said = next(block.text for block in blocks if isinstance(block, Said))
-    assert said.startswith("The Transformer writes “2026-11-21”, which is right. A digit looks most at the word")
-    drawn = next(at for at, block in enumerate(blocks) if isinstance(block, Canvas))
-    assert [at > drawn for at, block in enumerate(blocks) if isinstance(block, Link)] == [True, True]
-
-
-def test_the_six_words_say_where_their_weights_are_from():
-    blocks = [next(iter(Masks(example=example).show(nothing()))) for example in ("six words", "a date")]
-    assert ["example of textbooks, of no model" in block.text for block in blocks] == [True, False]
-
-
 def test_what_follows_other_settings_is_checked_after_them():
     of = nothing()
     first, last = (StepByStep(layer=layer) for layer in ("encoder 1", "decoder 2"))

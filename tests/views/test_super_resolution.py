@@ -157,13 +157,6 @@ def test_a_reference_is_named_by_its_path_in_a_notebook_and_by_no_link(tmp_path)
         next(iter(Enlarge(reference=str(file)).show(Subject(no_model, grey(64, 64)))))
 
 
-def test_likeness_shows_what_was_measured():
-    shown = vizkit.show("likeness", None, "sample:mayfly nymph")  # by its name of an earlier version
-    said = [block.text for block in shown.view.show(shown.subjects[0]) if isinstance(block, Said)]
-    assert any("Over 500 drawn scenes 1 of 6 references helps" in text for text in said)
-    assert shown.view == Enlarge(levels=True)
-
-
 def test_a_part_in_full_size_stays_inside():
     assert around((0, 0), (200, 225)) == (slice(0, 104), slice(0, 180))
     assert around((199, 224), (200, 225)) == (slice(96, 200), slice(45, 225))

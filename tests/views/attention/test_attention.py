@@ -32,7 +32,6 @@ def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str
         assert chart.picks == ("layer", "head")
         assert list(chart.figure.data[-1].customdata[0]) == [2, 3]
     expected = entropy_by_place(of.layers[1], 2)
-    assert expected is not None
     assert_allclose(entropy.rows.values[0], expected.flatten(), atol=1e-6)
     assert entropy.said.startswith("Head 3 of layer 2: ")
 

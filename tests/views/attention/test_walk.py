@@ -70,7 +70,6 @@ def test_the_script_gets_the_traces_numbers(which: str):
     assert_allclose(mixed, numbers(content, "mixed"), atol=1e-5)
     joined, width = numbers(content, "joined"), len(mixed)
     assert_allclose(joined[head * width : (head + 1) * width], mixed, atol=1e-5)
-    assert parts.out_bias is not None
     assert_allclose(
         joined @ parts.out_weight.T.numpy() + parts.out_bias.numpy(), numbers(content, "projected"), atol=1e-5
     )
@@ -146,7 +145,6 @@ def test_it_opens_on_the_softmax_of_the_clearest_map(name: str):
     on = attended(of.whole()) if on is None else on
     assert on is not None
     start = clearest(of.whole(), on)
-    assert start is not None
     (canvas, *_) = of_blocks(WalkThrough(), of, Canvas)
     recorded = of.layers[start.layer - 1]
     query = name_of(recorded.query, find_query(recorded, start.query)[0])

@@ -134,16 +134,6 @@ def test_steering_opens_towards_the_runner_up_and_turns_the_answer():
     assert at[0.0] == pytest.approx(of.seen.logits.numpy(), abs=1e-3)
 
 
-@pytest.mark.rest
-def test_the_factor_runs_no_model():
-    of = subject("digits_vit")
-    shown(Steer(towards="7"), of)
-    with counted(of) as calls:
-        blocks = shown(Steer(towards="7", factor=FACTORS[0]), of)
-    assert not calls
-    assert "Towards 7: " in said(blocks)
-
-
 def test_what_knows_photographs_is_steered_towards_another_one():
     loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat").among_photographs()
