@@ -218,12 +218,6 @@ def test_a_folder_that_holds_none(tmp_path):
         opened(tmp_path)
 
 
-def test_a_picture_that_is_not_there_is_one_picture(tmp_path, capsys):
-    arguments = ["explain", str(tmp_path / "gone.jpg"), "--model", VIT, "--device", "cpu", "-o"]
-    assert main([*arguments, str(tmp_path / "map.png")]) == 2
-    assert "no file at this path" in capsys.readouterr().err
-
-
 def test_a_row_is_told_and_drawn(photos, whole, tmp_path, capsys):
     assert main(["explained", str(whole), "7/c.png", "-o", str(tmp_path / "one.png")]) == 0
     said = capsys.readouterr().out

@@ -17,7 +17,7 @@ from vizkit.analysis.trust.table import Row, Summary
 from vizkit.commands.explaining import score as command
 from vizkit.commands.explaining.maps import chosen
 from vizkit.commands.options import Opening
-from vizkit.datasets.insects import LABELS, draw
+from vizkit.datasets.insects import draw
 
 VIT, SWIN, CNN = "bundled:insects_vit", "bundled:insects_swin", "bundled:insects_cnn"
 
@@ -52,31 +52,6 @@ def test_explain_writes_what_the_library_gives(insect, tmp_path, capsys):
     assert re.search(rf"^ +(> |< )?[\d.]+ %  {label}$", printed, re.MULTILINE)
     assert METHODS["rollout"].caveat in printed
     assert np.asarray(Image.open(tmp_path / "a.png")).shape == (224, 224, 3)  # enlarged twice
-
-
-@pytest.mark.rest
-def test_explain_many_methods_on_one_sheet(insect, tmp_path, capsys):
-    out = [tmp_path / "all.png", tmp_path / "all.npz"]
-    options = ["--method", "fast", "--method", "patch_ablation", "--target", "2"]
-    assert main(["explain", insect, "--model", SWIN, *options, "-o", str(out[0]), "-o", str(out[1])]) == 0
-    meta, maps = numbers(out[1])
-    assert list(maps) == [
-        "rollout",
-        "gradient_rollout",
-        "generic_relevance",
-        "grad_cam",
-        "hires_cam",
-        "input_times_gradient",
-        "patch_ablation",
-    ]
-    assert maps["grad_cam"].shape == (7, 7)
-    assert meta["labels"] == {"2": LABELS[2]}
-    assert [each["signed"] for each in meta["maps"]] == [False] * 5 + [True] * 2
-    printed = capsys.readouterr().out
-    assert "LeGrad: no map. LeGrad reads the class off every layer" in printed
-    height, width, _ = np.asarray(Image.open(out[0])).shape
-    assert width == 4 * 236 + 12
-    assert height == 2 * (224 + 28 + 12) + 12
 
 
 def test_explain_one_class_against_another(insect, tmp_path):
@@ -119,14 +94,6 @@ def test_what_is_wrong_is_one_sentence(name, insect, tmp_path, capsys, monkeypat
     assert said.startswith("vizkit: ")
     assert said.count("\n") == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_classes_by_name(digits):
-    loaded = vizkit.load(VIT)
-    assert loaded.number_of("7") == 7
-    assert loaded.number_of("WATER STRIDER") == LABELS.index("water strider")
-    assert loaded.number_of("backsw") == LABELS.index("backswimmer")
-    assert digits.number_of("3") == 3
 
 
 def test_outputs_are_named_by_a_file(tmp_path):
@@ -271,24 +238,6 @@ def test_the_best_of_a_column():
     assert command.cell(rows[1], "deletion", None) == "0.600 ± 0.100 (−0.100)"
     assert command.cell(rows[2], "deletion", 0.9) == "0.900 ± 0.100"
     assert command.cell(rows[2], "road", None) == "–"
-
-
-@pytest.mark.rest
-def test_pictures_that_decide_nothing_are_left_out_and_said(tmp_path, monkeypatch):
-    from vizkit.analysis.trust import scores
-
-    reasons = iter(["the day is wet", ""])
-    monkeypatch.setattr(scores, "undecided", lambda subject, fill: next(reasons))
-    out = tmp_path / "t.md"
-    assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
-    text = out.read_text(encoding="utf-8")
-    assert "\n1 of 2 images are left out: the day is wet.\n" in text
-    monkeypatch.setattr(scores, "undecided", lambda subject, fill: "the day is wet")
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "another"))
-    assert main(["score", "--model", CNN, *FEW, "-o", str(out)]) == 0
-    text = out.read_text(encoding="utf-8")
-    assert "2 of 2 images cannot rank maps: the day is wet." in text
-    assert "**" not in text.split("##")[1]  # nothing is crowned
 
 
 @pytest.mark.rest

@@ -1,6 +1,6 @@
 """Pairs from a folder: squares of pictures, references beside them, and what does not fit."""
 
-import zipfile
+import shutil
 
 import numpy as np
 import pytest
@@ -10,12 +10,8 @@ from tests.drawn import noisy_picture
 from vizkit.datasets.image_set import SPLITS, DatasetError
 from vizkit.datasets.pairs.drawn import SIDE, TIMES, halved, shrunk
 from vizkit.datasets.pairs.folder import LEVELS, MOST_SQUARES, SQUARE, open_folder_pairs
-from vizkit.training.loop import train
 from vizkit.training.recipe import Recipe
-from vizkit.training.runs.folder import RunFolder
-from vizkit.training.super_resolution import task as tasks
-
-TINY = {"widths": [4, 4, 4], "blocks": [1, 1, 1], "textures": [4, 4, 4]}
+from vizkit.training.super_resolution.task import opened as opened_of
 
 
 def save(path, rows=200, columns=230, seed=0):
@@ -101,23 +97,6 @@ def test_a_picture_brings_its_own_reference(beside):
             assert other.max() < 100  # of a picture, never of a reference
 
 
-@pytest.mark.rest
-def test_a_zip_is_learned_from_like_its_folder(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "COUNTS", {"train": 24, "val": 4, "test": 4})
-    with zipfile.ZipFile(tmp_path / "pond.zip", "w") as packed:
-        for file in folder.rglob("*.png"):
-            packed.write(file, file.relative_to(folder.parent))
-    for name, data in (("a", folder), ("b", tmp_path / "pond.zip")):
-        recipe = Recipe(model="ttsr_small", model_args=TINY, data=str(data), epochs=1, batch=12)
-        run = RunFolder(tmp_path / name)
-        run.create(recipe)
-        train(run, recipe, device="cpu")
-        assert run.status["state"] == "done", run.status
-        assert "of those in a folder" in (run.path / "card.md").read_text()
-    first, second = (RunFolder(tmp_path / name).read("result.json")["test_psnr"] for name in "ab")
-    assert first == pytest.approx(second, abs=1e-3)
-
-
 def test_what_does_not_fit_is_said_in_a_sentence(folder, tmp_path):
     save(folder / "small.png", rows=SQUARE - 1)
     (folder / "broken.png").write_bytes(b"no image")
@@ -147,3 +126,10 @@ def test_a_reference_of_another_size_is_refused(beside):
     pairs = next(each for each in opened(beside).values() if any(path.endswith("0.png") for path, _ in each.files))
     with pytest.raises(DatasetError, match=r"0\.png and its reference have different sizes"):
         [pairs.scene(index) for index in range(len(pairs))]
+
+
+def test_a_zip_has_the_pairs_of_its_folder(folder, tmp_path):
+    packed = shutil.make_archive(str(tmp_path / "pond"), "zip", folder)
+    of_folder, of_zip = (opened_of(Recipe(data=str(data)), "test", 4) for data in (folder, packed))
+    assert len(of_zip) == len(of_folder) > 0
+    assert np.array_equal(of_zip.pair(0).truth, of_folder.pair(0).truth)

@@ -37,7 +37,6 @@ def words(model: str, picture: str) -> dict[str, Any]:
 def test_an_answer_is_that_of_plain_torch(name: str, number: int, model: str) -> None:
     lesson = opened(name)
     question: Question | None = lesson.steps[number - 1].question
-    assert question is not None
     picture = MODELS[model] or lesson.picture
     for expression in question.expressions:
         found = expression.value(subject(model, picture))

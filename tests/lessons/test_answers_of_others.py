@@ -232,7 +232,6 @@ ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
 def test_an_answer_is_that_of_the_network_itself(name: str, number: int) -> None:
     lesson = opened(name)
     question, of = lesson.steps[number - 1].question, subject(lesson.model, lesson.picture)
-    assert question is not None
     expected = ANSWERS[name, number](of)
     found = [expression.value(of) for expression in question.expressions]
     if isinstance(expected, Tensor):

@@ -1,9 +1,7 @@
 """What a lesson says of a run, of the recorded one and of one's own, equal to plain torch at every kept step."""
 
 import math
-import shutil
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -25,7 +23,6 @@ from vizkit.models import pixels_of
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
 from vizkit.views.subject import Subject
-from vizkit.work_folder import steps_in
 
 LESSON = "10_did_my_attention_learn"
 CHANGED, NAMED = 5, 9  # a question to a network, not to a table; one that names its two runs
@@ -78,17 +75,6 @@ def on_object(step: int) -> tuple[float, float]:
     return float(np.median(shares)), float(np.mean(areas))
 
 
-@pytest.fixture
-def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Subject:
-    """A model that is a run, with three checkpoints."""
-    monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))
-    run = shutil.copytree(bundled.RECORDED_FOLDER, tmp_path / "mine")
-    for step in {*steps_in(run)} - {*OWN}:
-        (run / "checkpoints" / f"{step}.safetensors").unlink()
-    loaded = vizkit.load(run)
-    return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="mine")
-
-
 def recorded() -> Subject:
     loaded = vizkit.load("bundled:digits_vit")
     return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="ViT · digits")
@@ -115,26 +101,10 @@ def test_numbers_of_the_recorded_run_are_those_of_plain_torch():
     agree(of)
 
 
-@pytest.mark.rest
-def test_numbers_of_a_run_of_ones_own_are_those_of_plain_torch(own: Subject):
-    assert VOCABULARY["run_name"](own) == "mine"
-    assert VOCABULARY["checkpoints"](own) == len(OWN)
-    agree(own)
-    each = [seen_at(step) for step in OWN]
-    for what in FIGURES - {"step"}:
-        first, *_, last = values = [one[what] for one in each]
-        half = next(step for step, value in zip(OWN, values, strict=True) if (value - first) / (last - first) >= 0.5)
-        assert VOCABULARY["step_of"](own, what) == half, what
-    right = np.array([one["each"] for one in each])
-    assert VOCABULARY["images_forgotten"](own) == ((right[:-1] > right[1:]).sum(0) > 0).sum()
-    assert VOCABULARY["images_asked"](own) == right.shape[1]
-
-
 @pytest.mark.parametrize("number", [number for number, _ in opened(LESSON).questions if number not in (CHANGED, NAMED)])
 def test_an_answer_is_another_one_of_another_run(number: int):
     """No number is typed: of the insects' run every question has another answer."""
     question, of = opened(LESSON).steps[number - 1].question, recorded()
-    assert question is not None
 
     names = ("learned", "step_of", "images_forgotten", "images_asked")
     words = {name: partial(VOCABULARY[name], run="small ViT · insects") for name in names}

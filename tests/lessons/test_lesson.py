@@ -29,11 +29,9 @@ def test_a_lesson_is_read():
         "draw",
     ]
     first = lesson.steps[0]
-    assert first.look is not None
     assert (first.look.name, first.look.settings, first.line) == ("rollout", {"depth": 2}, 10)
     assert type(first.look.view).__name__ == "Rollout"
     number = lesson.steps[1].question
-    assert number is not None
     assert (number.within, number.relative) == (0.1, True)
 
 
@@ -43,8 +41,6 @@ def test_texts_are_filled_and_written_for_both_readers():
         filled = step.prose.filled(NOBODY)
     assert step.prose.markdown(filled, plain).startswith(r"The map has 6 places, 2 rows, and $\frac{a}{b} = 20$.")
     assert '<em>one</em> <a href="rollout?rollout_depth=3">' in step.prose.html(filled)
-    assert step.reveal is not None
-    assert step.hint is not None
     with spoken():
         said = step.reveal.filled(NOBODY, guess=(0, 1), answer=(1, 1))
         hint = step.hint.filled(NOBODY)  # a label of a stranger's model
@@ -59,7 +55,6 @@ def test_texts_are_filled_and_written_for_both_readers():
 )
 def test_a_tolerance_is_of_the_answer_or_in_its_unit(within: str, expected: tuple[float, bool]):
     question = read(f"{FRONT}{STEP}number: How many?\nanswer: count()\nwithin: {within}\n").steps[0].question
-    assert question is not None
     assert (question.within, question.relative) == expected
 
 

@@ -17,7 +17,6 @@ from vizkit.models.sequences.opening import BUNDLED, bundled_sequences
 from vizkit.training.evaluating import IGNORED, evaluate
 from vizkit.training.experiments.memory import METHODS
 from vizkit.training.loop import train
-from vizkit.training.optimizing import rate
 from vizkit.training.recipe import TASK_OF, Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.lines import Lines, hidden
@@ -104,26 +103,6 @@ def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     assert run.read("result.json")["test_images"] == 2000
     assert not (run.path / "samples.json").exists(), "there are no images to show"
     assert f"{100 * run.read('result.json')['test_accuracy']:.1f} %" in (run.path / "card.md").read_text()
-
-
-@pytest.mark.rest
-def test_a_run_on_texts_in_two_parts_equals_a_run_in_one(tmp_path, monkeypatch):
-    recipe = tiny("masked_lm")
-    whole, run = followed(tmp_path / "whole", recipe), RunFolder(tmp_path / "run")
-    run.create(recipe)
-
-    def failing(recipe, step, *how):
-        if step == 4:  # three steps an epoch
-            raise KeyError("in the second epoch")
-        return rate(recipe, step, *how)
-
-    monkeypatch.setattr("vizkit.training.loop.rate", failing)
-    with pytest.raises(KeyError, match="second epoch"):
-        train(run, recipe, device="cpu")
-    monkeypatch.undo()
-    train(run, recipe, device="cpu")
-    for a, b in zip(run.metrics(), whole.metrics(), strict=True):
-        assert (a["train_loss"], a["val_loss"]) == (b["train_loss"], b["val_loss"])
 
 
 @pytest.mark.parametrize(
