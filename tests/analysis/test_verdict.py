@@ -58,7 +58,6 @@ def test_the_most_faithful_and_those_that_fail():
         row(CHANCE, rank=None, deletion=Summary(EVEN, 0.0, 1)),
     ]
     judged = verdict(rows)
-    assert judged is not None
     assert judged.best == pytest.approx({"good": 0.4, "near": 0.355, "middle": 0.25})
     assert judged.fails == {
         "no better than chance": ("even",),
@@ -74,10 +73,8 @@ def test_the_most_faithful_and_those_that_fail():
     assert judged.said() == f"{ahead}. {fails}"
     also = {name: row(name, deletion=0.3, insertion=0.7) for name in ("later", "last")}
     judged = verdict([*rows[:3], also["later"]])
-    assert judged is not None
     assert judged.said() == f"{ahead} and later (+0.20)."
     judged = verdict([*rows[:3], *also.values()])
-    assert judged is not None
     assert judged.said() == f"{ahead}, later (+0.20) and last (+0.20)."
 
 
@@ -92,13 +89,11 @@ def test_over_pictures_two_maps_differ_by_two_standard_errors_of_their_differenc
         row("varies", rank=3.0, gains=(0.6, 0.2, 0.7, 0.3), road=replace(many, mean=0.45)),
     ]
     judged = verdict(rows)
-    assert judged is not None
     assert (judged.best, judged.images) == (pytest.approx({"first": 0.55, "varies": 0.45}), 4)
     assert judged.within == pytest.approx(2 * 0.0288675, rel=1e-4)  # of 0.5, 0.5, 0.6, 0.6
     ahead = "first wins over 4 images: +0.55 ± 0.06 by the mean difference to chance in ROAD"
     assert judged.said() == f"{ahead}; not told apart from varies (+0.45), within two standard errors."
     alone = verdict(rows[:2])
-    assert alone is not None
     assert alone.said() == f"{ahead}."
 
 
@@ -117,7 +112,6 @@ def test_gains_are_the_mean_difference_to_chance_of_each_picture():
 
 def test_no_difference_beyond_chance_is_said():
     judged = verdict([row("one", deletion=0.48), row("other", deletion=0.6)])
-    assert judged is not None
     assert judged.best == {}
     assert judged.said() == "On this image no map is reliably better than a random order."
 
@@ -143,7 +137,6 @@ def test_the_best_and_the_failing_cells():
 
 def test_one_map_on_one_picture():
     alone = verdict([row("only", deletion=0.25, insertion=0.75, randomisation=Summary(0.3, 0.0, 1))])
-    assert alone is not None
     assert alone.said() == (
         "only wins on this image: +0.25 by the mean difference to chance in deletion and insertion."
     )
@@ -151,13 +144,11 @@ def test_one_map_on_one_picture():
 
 def test_one_common_picture_tells_no_two_maps_apart():
     judged = verdict([row("good", deletion=0.1, gains=(0.4,)), row("other", deletion=0.2, gains=(0.3,))])
-    assert judged is not None
     assert [*judged.best] == ["good", "other"]
     apart = replace(row("other", deletion=0.2), gains={1: 0.1, 2: 0.1, 7: 0.9})
     judged = verdict(
         [row("good", deletion=0.1, gains=(0.4, 0.4, 0.5)), apart]
     )  # of common pictures the second is worse
-    assert judged is not None
     assert [*judged.best] == ["good"]
 
 

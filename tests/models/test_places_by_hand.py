@@ -141,7 +141,6 @@ def test_the_rule_and_the_one_grid_that_fits():
     block = module("timm.models.twins", attn=module(), window_size=2)
     model, at = module(block=block), call("block.attn", 4, 1, 4, 4, of=block.attn)
     found = places.places_of(model, at, [{(2, 2)}, {(4, 4), (2, 2)}])
-    assert found is not None
     assert (found[0], found[1].tolist()) == ((4, 4), CORNERS)
     assert places.places_of(model, at, [{(4, 4), (2, 8)}]) is None  # both have four windows
     assert places.places_of(model, at, [{(4, 4), (2, 8)}, {(4, 4)}]) is None
@@ -170,7 +169,6 @@ def layer(name: str, grid: tuple[int, int] | None, windows: int, size: int = 4) 
 
 def told_apart(found: torch.Tensor | None) -> list[list[int]]:
     """Regions by the order in which they come: only which are the same matters."""
-    assert found is not None
     order = list(dict.fromkeys(found.flatten().tolist()))
     return [[order.index(number) for number in window] for window in found.tolist()]
 
@@ -207,7 +205,6 @@ def test_overlapping_windows():
         return outlook.windows(module(), call("a", of=module(kernel_size=size, stride=step, padding=rim)), grid)
 
     inside = found(3, 2, 1, (3, 3))
-    assert inside is not None
     assert (inside[0], inside[2]) == ((3, 3), (3, 3))
     assert found(3, 3, 0, (3, 3)) is not None
     assert found(2, 3, 0, (3, 3)) is None  # places between the windows belong to none
@@ -227,7 +224,6 @@ def test_a_place_has_the_mean_of_its_rows_in_all_windows():
     at.weights, at.gradient = (torch.rand(len(ids), 2, 9, 9, generator=draw) for _ in range(2))
     merged, queries, neighbours = outlook.by_place(at, ids, grid)
     assert queries.flatten().tolist() == list(range(12))
-    assert merged.weights is not None
     assert merged.weights.shape == (12, 2, 1, 25)
     assert merged.gradient is not None
     for place, slot, head in product(range(12), range(25), range(2)):
@@ -375,7 +371,6 @@ def test_the_table_of_positions():
     encoder = module(pos_embedding=torch.zeros(1, 10, 2))
     theirs = module("torchvision.models", image_size=48, patch_size=16, encoder=encoder)
     found = vit.position_table(theirs)
-    assert found is not None
     assert (found[0], found[2], found[3]) == ("encoder.pos_embedding", 1, (3, 3))
 
 

@@ -174,7 +174,6 @@ def test_the_learned_table_has_one_row_for_each_patch(name, size, prefix, grid):
     loaded = toy(small_vit(name), size) if " " in name else load(name, image_size=size)
     assert code(loaded, prefix) == grid
     table = learned_table(loaded)
-    assert table is not None
     assert table.shape == (*grid, loaded.model.embed_dim)
     for channel in (0, loaded.model.embed_dim - 1):
         assert table[..., channel].tolist() == [[10 * r + c for c in range(grid[1])] for r in range(grid[0])]
@@ -186,7 +185,6 @@ def test_torchvision_has_a_table_too():
     model = VisionTransformer(image_size=48, patch_size=16, num_layers=1, num_heads=2, hidden_dim=22, mlp_dim=8)
     model.encoder.pos_embedding.data.normal_()
     table = learned_table(toy(model, (48, 48)))
-    assert table is not None
     assert_close(table.flatten(0, 1), model.encoder.pos_embedding.data[0, 1:])
 
 
@@ -223,7 +221,6 @@ def test_resampling_is_bicubic_and_keeps_rows_and_columns_apart():
     loaded = load("test_vit", image_size=(48, 80))
     code(loaded, 1)
     table = learned_table(loaded)
-    assert table is not None
     assert torch.equal(resampled(loaded, (3, 5)), table)
     found = resampled(loaded, (7, 11))
     expected = F.interpolate(table.permute(2, 0, 1)[None], size=(7, 11), mode="bicubic", antialias=True)[0]
@@ -332,7 +329,6 @@ def test_the_index_is_the_one_of_swin_and_offsets_count_from_key_to_query():
             attention.relative_position_bias_table.data[(r + 1) * 5 + c + 2] = 10.0 * r + c
     found = relative_bias(loaded, 1)
     assert found.name == "layers.0.blocks.1.attn"
-    assert found.table is not None
     assert found.table.shape == (15, 2)
     for down, right in OFFSETS:
         assert found.by_offset[:, 1 + down, 2 + right].tolist() == [10 * down + right] * 2

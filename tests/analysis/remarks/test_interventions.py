@@ -130,7 +130,6 @@ def test_deciding_parts_in_words():
 
 def test_the_numbers_and_the_least_change_of_an_answer() -> None:
     said = of_answers(NAMES, [0.75, 0.25], [0.72, 0.28], "a head off")
-    assert said is not None
     assert said == "With a head off, the answer stays ant, from 75 % to 72 %."
     assert words([0.72, 0.28], [0.75, 0.25]) == "With 5 patches hidden, the answer stays ant, from 72 % to 75 %."
 

@@ -26,7 +26,6 @@ def test_how_positions_fade():
         "queries and heads."
     )
     flat = positions.fading(by_distance(rising, (3,)), shares=True)
-    assert flat is not None
     assert flat.endswith("in the mean of all queries and heads: it does not favour near ones.")
 
 
@@ -85,7 +84,6 @@ def test_what_rounding_changes_is_no_change():
 def test_several_pictures():
     own, without = [answers(FLIPS)] * 2 + [answers(STAYS)], [answers(STAYS)] * 3
     said = positions.over_pictures(own, without)
-    assert said
     assert said == (
         "With its positions the answer changes on 2 of 3 images when the patches are shuffled, "
         "without positions on none of 3 images."
@@ -102,7 +100,6 @@ def of_rows(part: float) -> torch.Tensor:
 def test_rows_that_were_learned():
     """Two places of one row have cosine `part`, all others 0; so of 0.1 on it is worth a sentence."""
     said = positions.cross(of_rows(0.12))
-    assert said
     assert said == "Places of the same row have similar positions: mean cosine 0.12, of all other pairs 0.00."
     assert positions.cross(of_rows(0.08)) is None
     assert positions.cross(torch.ones(2, 2, 4)) is None
@@ -118,14 +115,12 @@ def bias_of(near: float) -> torch.Tensor:
 def test_a_bias_that_favours_neighbours():
     """e^0.6931 = 2."""
     said = positions.bias(bias_of(0.6931))
-    assert said
     assert said == (
         "The bias favours neighbours of the query in 1 of 2 heads, most in head 1: by itself 2.0 "
         "times the weight of farther keys."
     )
     assert positions.bias(bias_of(0.49)) is None
     away = positions.bias(bias_of(-0.6))
-    assert away
     assert away == "The bias favours keys away from the query in 1 of 2 heads."
     assert positions.bias(torch.ones(1, 3, 3)) is None  # everything is a neighbour
 
@@ -133,7 +128,6 @@ def test_a_bias_that_favours_neighbours():
 def test_saturation():
     at_ends = torch.tensor([0.0, 16.0, 16.0, 8.0]).view(1, 2, 2)
     said = positions.saturation(at_ends)
-    assert said
     assert said == "50 % of the entries are near 16, an end of the range of 16·sigmoid."
     assert positions.saturation(torch.tensor([16.0, 8.0, 8.0, 8.0]).view(1, 2, 2)) is None
 
@@ -153,13 +147,11 @@ def test_rows_and_columns_that_were_learned():
     first, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
     second = torch.eye(3).repeat(3, 1)
     said = positions.cross(torch.cat([0.3**0.5 * first, 0.3**0.5 * second, 0.4**0.5 * place], 1).view(3, 3, 15))
-    assert said
     assert said == (
         "Places of the same row or same column have similar positions: mean cosine 0.30, of all other pairs 0.00."
     )
     angle = torch.arange(3) * 2 * torch.pi / 3
     said = positions.cross(torch.stack([angle.cos(), angle.sin()], -1)[:, None].expand(3, 3, 2))
-    assert said
     assert said == "Places of the same row have similar positions: mean cosine 1.00, of all other pairs −0.50."
 
 
@@ -175,7 +167,6 @@ def test_what_all_places_have_in_common_makes_no_row():
 def test_a_bias_of_both_signs_and_at_the_threshold():
     """Far keys at −0.6931 stand beside near ones at 0 as far ones at 0 beside 0.6931."""
     said = positions.bias(bias_of(0.6931) - 0.6931)
-    assert said
     assert said.endswith("in 1 of 2 heads, most in head 1: by itself 2.0 times the weight of farther keys.")
     assert positions.bias(bias_of(0.5))
     assert positions.bias(bias_of(-0.5))
@@ -188,13 +179,11 @@ def test_ends_of_a_range():
     said = positions.saturation(torch.tensor([15.3, 15.2, 0.7, 0.8]).view(1, 2, 2))
     assert said
     said = positions.saturation(torch.tensor([0.0, 0.0, 15.0, 1.0]).view(1, 2, 2))
-    assert said
     assert said.startswith("50 % of the entries are near 0,")
 
 
 def test_two_pictures_and_small_outputs():
     said = positions.over_pictures([answers(FLIPS)] * 2, [answers(STAYS)] * 2)
-    assert said
     assert said.startswith("With its positions the answer changes on both images when")
     assert answers(([0.25, 0.0], [0.25, 0.125])).change == 0.125  # of 1, not of 0.25
 
@@ -203,12 +192,10 @@ def test_neighbours_and_the_farthest_place():
     """Of the middle of 3 × 4: left and right 2 and 3, above and below 1 and 4, of two corners as far away the first."""
     near = torch.tensor([[0.0, 1.0, 0.0, -0.25], [2.0, 9.0, 3.0, 0.0], [0.0, 4.0, 0.0, -0.5]])
     said = positions.told_apart(near, (1, 1))
-    assert said is not None
     assert said == (
         "Neighbours in its row have a cosine of 2.50 with it, in its column 2.50, the farthest place −0.25."
     )
     shares = positions.told_apart(near.abs() / 100, (0, 0), shares=True)
-    assert shares is not None
     assert shares == ("Row 2, column 2 gets most, 9 % of the weight; each neighbour in its row 1 %, in its column 2 %.")
     assert positions.told_apart(near[:1], (0, 1)) is None
 
@@ -233,5 +220,4 @@ def test_what_else_tells_the_order_is_said():
     assert "for windows tell the order." in said
     assert said.endswith("when 2 patches stand at other places.")
     counted_in = positions.over_pictures([answers(FLIPS)] * 3, [answers(STAYS)] * 3, "digit")
-    assert counted_in is not None
     assert "on all 3 digits when" in counted_in

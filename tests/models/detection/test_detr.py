@@ -91,7 +91,6 @@ def test_conditional_queries_start_all_over_the_image_and_learn():
     model = DETR(
         backbone(), 512, 3, dim=16, heads=2, hidden=24, encoder_depth=1, decoder_depth=3, queries=9, conditional=True
     )
-    assert model.places is not None
     middles = model.places.sigmoid()
     assert sorted({round(x, 3) for x in middles[:, 0].tolist()}) == [0.167, 0.5, 0.833]
     every = model.by_layer(torch.randn(2, 3, 64, 96))

@@ -294,7 +294,6 @@ def border(loaded: Loaded, changed: Trace) -> Tensor:
     mask = getattr(loaded.model.get_submodule(path), "attn_mask", None)
     if mask is not None:
         return mask < 0
-    assert layer.key.grid is not None
     row, column = layer.key_ids // layer.key.grid[1], layer.key_ids % layer.key.grid[1]
     high, wide = loaded.model.get_submodule(layer.name).window_size  # pyright: ignore
     far = ((row[:, :, None] - row[:, None]).abs() >= high) | ((column[:, :, None] - column[:, None]).abs() >= wide)
@@ -365,5 +364,4 @@ def test_a_target_does_not_disturb_the_proof_nor_the_proof_the_gradient() -> Non
     assert all(each.check.failure is None for each in seen)
     assert_close(seen[0].logits, seen[1].logits, atol=1e-5, rtol=0)
     gradient = seen[1].attention[0].gradient
-    assert gradient is not None
     assert float(gradient.abs().max()) > 0
