@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
@@ -14,11 +13,11 @@ NAME = f"![x](http:&#47;&#47;{HOST}&#47;a.png)<img src=q>:red[r]$y$"
 TEXT = f"![x](http://{HOST}/a.png)<img src=http://{HOST}/b.png onerror=alert(1)>:red[r]$y$"
 
 
-def label(index: int) -> str:
+def label(index):
     return f"{TEXT} {index}"
 
 
-def run(root: Path, suffix: str, bundled: str, number: int) -> RunFolder:
+def run(root, suffix, bundled, number):
     """A finished run of a bundled model; `number`: of its classes."""
     found = RunFolder(root / f"{NAME}{suffix}")
     found.path.mkdir(parents=True)

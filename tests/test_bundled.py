@@ -77,7 +77,7 @@ def test_the_teacher_was_the_bundled_cnn():
 
 
 @pytest.mark.parametrize(
-    ("of", "most_bytes"),
+    "of, most_bytes",
     [
         ("photographs_vit/model.safetensors", 45e6),
         ("[!p]*/model.safetensors", 40e6),
@@ -122,9 +122,7 @@ def test_the_card_of_photographs_says_whose_work_it_is():
         assert words in card
 
 
-@pytest.mark.parametrize(
-    ("name", "kind"), [("china", "photographs"), ("water strider", "insects"), ("digit 5", "digits")]
-)
+@pytest.mark.parametrize("name, kind", [("china", "photographs"), ("water strider", "insects"), ("digit 5", "digits")])
 def test_what_is_shown_first_knows_the_picture(name, kind):
     assert {bundled.known(source).pictures for source in bundled.usual(name)} == {kind}
     assert {bundled.known(source).pictures for source in bundled.usual("mine.jpg")} == {"photographs"}

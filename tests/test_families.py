@@ -5,7 +5,6 @@ left behind, and every place that a trace claims is proven by a probe.
 """
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -22,8 +21,8 @@ from tests.drawn import noise, noisy_picture, seeded
 from vizkit.models import FAMILIES, families, family_of
 from vizkit.models.families.outlook import OUTLOOK
 from vizkit.models.recording.kinds import kind
-from vizkit.models.sources.loaded import Loaded, described
-from vizkit.traces import PADDING, Attention, Tokens, Trace, dense, row_sum_error
+from vizkit.models.sources.loaded import described
+from vizkit.traces import PADDING, Tokens, dense, row_sum_error
 
 OBLONG = {"img_size": (64, 96), "depth": 2}
 SMALL = {"embed_dim": 96, "num_heads": 3}
@@ -32,7 +31,7 @@ WIDE = {"img_size": (128, 192)}
 TWICE = {"depths": (2, 2, 2, 2)}
 
 # timm's module: a small model of it, its input, what makes it smaller still.
-ZOO: dict[str, tuple[str, tuple[int, int], dict]] = {
+ZOO = {
     "beit": ("beit_base_patch16_224", (64, 96), OBLONG | SMALL),
     "byoanet": ("eca_halonext26ts", (256, 256), {}),
     "byobnet": ("gcresnext26ts", (96, 160), {}),
@@ -115,7 +114,7 @@ WITHOUT_PLACES = {
 
 
 @cache
-def loaded_of(module: str) -> Loaded:
+def loaded_of(module):
     name, size_hw, options = ZOO[module]
     with seeded():
         model = timm.create_model(name, pretrained=False, **options).eval().requires_grad_(False)
@@ -123,11 +122,11 @@ def loaded_of(module: str) -> Loaded:
     return described(name, model, None, source="test")
 
 
-def pixels_of(module: str) -> Tensor:
+def pixels_of(module):
     return noise(1, 3, *ZOO[module][1], seed=1)
 
 
-def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
+def calibrate(model, size_hw):
     """Batch norms learn the scale of random weights from four images; else signals fade to nothing in deep models."""
     norms = [module for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
     for norm in norms:
@@ -138,12 +137,12 @@ def calibrate(model: torch.nn.Module, size_hw: tuple[int, int]) -> None:
     model.eval()
 
 
-def trace_of(loaded: Loaded, pixels: Tensor) -> Trace:
+def trace_of(loaded, pixels):
     return families.trace(loaded, pixels)
 
 
 @cache
-def first_trace(module: str) -> Trace:
+def first_trace(module):
     return trace_of(loaded_of(module), pixels_of(module))
 
 
@@ -196,7 +195,7 @@ def test_only_known_layers_have_no_place(module):
 # The probe ----------------------------------------------------------------------------------------------------------
 
 
-def changes(before: Attention, after: Attention) -> tuple[Tensor, Tensor]:
+def changes(before, after):
     """How much the own vector of every query and every key changed, by id.
 
     log w′ − log w of a row is Δscore − Δ log Z; the second is one number for the row: its median, as long as few keys
@@ -211,12 +210,12 @@ def changes(before: Attention, after: Attention) -> tuple[Tensor, Tensor]:
     return by_id(moved_query, before.query_ids, before.query), by_id(moved_key, before.key_ids, before.key)
 
 
-def by_id(values: Tensor, ids: Tensor, tokens: Tokens) -> Tensor:
+def by_id(values, ids, tokens):
     out = torch.zeros(len(tokens) + 1, dtype=torch.float64)
     return out.index_add_(0, (ids % len(out)).flatten(), values.flatten())[:-1]
 
 
-def centre(change: Tensor, tokens: Tokens) -> tuple[float, float] | None:
+def centre(change, tokens):
     """(row, column) around which the change lies, in cells; the fourth power looks at its peak."""
     first, (rows, columns) = len(tokens.special), tokens.grid
     peak = change[first : first + rows * columns].view(rows, columns)
@@ -227,7 +226,7 @@ def centre(change: Tensor, tokens: Tokens) -> tuple[float, float] | None:
     return float((peak.sum(1) * row).sum() / peak.sum()), float((peak.sum(0) * column).sum() / peak.sum())
 
 
-def noise_in(pixels: Tensor, grid: tuple[int, int], cell: tuple[int, int]) -> Tensor:
+def noise_in(pixels, grid, cell):
     out = pixels.clone()
     (top, bottom), (left, right) = (
         (round(i * size / n), round((i + 1) * size / n))
@@ -238,7 +237,7 @@ def noise_in(pixels: Tensor, grid: tuple[int, int], cell: tuple[int, int]) -> Te
     return out
 
 
-def misplaced(loaded: Loaded, pixels: Tensor, before: Trace, reach: float) -> Iterable[tuple[str, str, str]]:
+def misplaced(loaded, pixels, before, reach):
     """Noise in one cell of each grid: token sets whose change lies elsewhere, and those that never changed."""
     claimed = {t.grid for a in before.attention if a.learned for t in (a.query, a.key) if t.grid}
     for i, grid in enumerate(sorted(claimed)):
@@ -343,7 +342,7 @@ def test_features_of_a_cnn_lie_on_the_grid_of_their_stage():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"),
+    "name, kind",
     [
         ("skresnet18", None),
         ("resnest14d", None),
@@ -472,7 +471,7 @@ def test_a_strangers_class_of_the_same_name_is_not_timms():
 
 
 @pytest.mark.parametrize(
-    ("name", "linear"), [("efficientvit_b0", 4), ("swiftformer_xs", 4), ("convnext_atto", 0), ("poolformer_s12", 0)]
+    "name, linear", [("efficientvit_b0", 4), ("swiftformer_xs", 4), ("convnext_atto", 0), ("poolformer_s12", 0)]
 )
 def test_attention_without_a_softmax_is_not_called_no_attention(name, linear):
     from vizkit.analysis.attention.statistics import by_layer

@@ -29,7 +29,7 @@ SPECIALS = {0: (), 1: ("cls",), 2: ("cls", "dist"), 5: ("cls", "reg1", "reg2", "
 
 
 @pytest.fixture(params=SPECIALS)
-def tokens(request) -> Tokens:
+def tokens(request):
     """3 rows, 5 columns, two slots without a place behind them; cells are 4 pixels apart."""
     return Tokens("patches", SPECIALS[request.param], (3, 5), free=2, stride=4.0)
 

@@ -63,7 +63,7 @@ def test_a_whole_record_is_made():
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    "changed, words",
     [
         ({"title": ""}, "give `title`"),
         ({"output": ""}, "give `output`"),
@@ -214,7 +214,7 @@ def test_an_embedding_that_a_blur_leaves_alike_is_undecided():
     pixels = torch.ones(1, 3, 4, 8)
     pixels[..., 0] = 5.0
 
-    def subject(changes: float) -> Subject:
+    def subject(changes):
         def embedding(x):
             return torch.stack([torch.ones(len(x)), changes * x.flatten(1).std(1)], 1)
 
@@ -254,7 +254,7 @@ def same_weights():
 
 
 @pytest.mark.parametrize(
-    ("outputs", "given", "head", "guessed"),
+    "outputs, given, head, guessed",
     [
         (7, {}, SOFTMAX, True),
         (1, {}, REGRESSION, True),
@@ -275,7 +275,7 @@ def test_a_module_has_the_head_that_is_given_else_a_guess_that_is_said(outputs, 
 
 
 @pytest.mark.parametrize(
-    ("outputs", "head", "labels", "words"),
+    "outputs, head, labels, words",
     [
         (3, "softmax", (), ["class 0", "class 2"]),
         (3, "sigmoid", (), ["label 0", "label 2"]),
@@ -293,7 +293,7 @@ def test_outputs_are_called_by_what_they_are(outputs, head, labels, words):
 
 
 @pytest.mark.parametrize(
-    ("outputs", "head", "words"),
+    "outputs, head, words",
     [
         (3, "logistic", "cannot have the head 'logistic'"),
         (3, "", "cannot have the head ''"),
@@ -391,7 +391,7 @@ def folder(path, classes, **more):
 
 
 @pytest.mark.parametrize(
-    ("classes", "more", "head", "guessed"),
+    "classes, more, head, guessed",
     [
         (3, {"head": "sigmoid", "label_names": ["a", "b", "c"]}, SIGMOID, False),
         (1, {"head": "regression"}, REGRESSION, False),
@@ -426,7 +426,7 @@ def test_a_run_of_our_training_is_no_guess(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("labels", "problem", "head", "guessed"),
+    "labels, problem, head, guessed",
     [
         (5, "multi_label_classification", SIGMOID, False),
         (5, "single_label_classification", SOFTMAX, False),
@@ -495,7 +495,7 @@ NAMES = ("2", "crane", "tabby, tabby cat", "Egyptian cat", "crane", "tiger", "7"
 
 
 @pytest.mark.parametrize(
-    ("target", "number"),
+    "target, number",
     [
         (None, None),
         (2, 2),
@@ -549,7 +549,7 @@ def test_no_output_is_explained_that_does_not_exist(digits, photo):
 
 
 @pytest.mark.parametrize(
-    ("classes", "head", "line"),
+    "classes, head, line",
     [
         (3, "sigmoid", r"^ +[\d.]+ %  label \d$"),
         (1, "regression", r"^ +-?[\d.]+  value$"),

@@ -281,7 +281,7 @@ def test_every_module_has_a_room():
 
 
 @pytest.mark.parametrize(
-    ("file", "line"),
+    "file, line",
     [
         ("vizkit/traces.py", "from vizkit.geometry import cell_of"),
         ("vizkit/models/families/vit.py", "from vizkit.analysis.attribution.rollout import rollout"),
@@ -314,7 +314,7 @@ def test_the_checker_can_fail(tmp_path, file, line):
 
 
 @pytest.mark.parametrize(
-    ("file", "line"),
+    "file, line",
     [
         ("vizkit/models/networks/sizes.py", "from vizkit.models.probes import cost"),
         ("vizkit/models/sources/hub.py", "from vizkit.models import load"),
@@ -478,7 +478,7 @@ def test_private_names_stay_in_their_module():
 
 
 @pytest.mark.parametrize(
-    ("check", "text"),
+    "check, text",
     [
         (missing_names, '__all__ = ["MOST", "gone"]\nMOST = 1\ndef here(): ...'),
         (private_imports, "from vizkit.image import _secret"),

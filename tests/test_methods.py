@@ -57,7 +57,7 @@ def test_all_methods_are_listed_with_their_code():
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    "changed, words",
     [
         ({"run": None}, "give `run`, a function from `Given` to its map"),
         ({"title": ""}, "give `title`"),

@@ -5,7 +5,6 @@ One kernel runs all of them, each in an empty namespace: to start one takes long
 
 import re
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from jupyter_client.manager import AsyncKernelManager
 from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 ROOT = Path(__file__).parents[1]
@@ -40,12 +38,12 @@ class ThisPython(AsyncKernelManager):
     """A kernel of the interpreter that runs the tests, whether or not anybody has registered it."""
 
     @property
-    def kernel_spec(self) -> KernelSpec:
+    def kernel_spec(self):
         return KernelSpec(argv=[sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"])
 
 
 @contextmanager
-def running() -> Iterator[ThisPython]:
+def running():
     """A kernel that imports vizkit from here, and asks no network."""
     kernel = ThisPython()
     with pytest.MonkeyPatch.context() as patch:
@@ -56,7 +54,7 @@ def running() -> Iterator[ThisPython]:
     run_sync(kernel.shutdown_kernel)(now=True)
 
 
-def execute(book: NotebookNode, folder: Path, kernel: ThisPython) -> NotebookNode:
+def execute(book, folder, kernel):
     """The notebook with its outputs, run in `folder` and with no name that another one has left. Raises
     CellExecutionError for the first cell that fails."""
     client = NotebookClient(book, km=kernel, timeout=300)
@@ -68,28 +66,28 @@ def execute(book: NotebookNode, folder: Path, kernel: ThisPython) -> NotebookNod
         client.kc.stop_channels()
 
 
-def outputs(book: NotebookNode) -> list[NotebookNode]:
+def outputs(book):
     """Of all its cells, in their order."""
     return [output for cell in book.cells for output in cell.get("outputs", ())]
 
 
-def html_of(book: NotebookNode) -> list[str]:
+def html_of(book):
     """What its cells show as HTML."""
     return [output.data["text/html"] for output in outputs(book) if "text/html" in output.get("data", {})]
 
 
-def said_by(book: NotebookNode) -> str:
+def said_by(book):
     return "".join(output.text for output in outputs(book) if output.get("name") == "stdout")
 
 
 @pytest.fixture(scope="module")
-def kernel() -> Iterator[ThisPython]:
+def kernel():
     with running() as kernel:
         yield kernel
 
 
 @pytest.fixture(scope="module")
-def executed(tmp_path_factory, kernel) -> tuple[NotebookNode, Path]:
+def executed(tmp_path_factory, kernel):
     folder = tmp_path_factory.mktemp("notebook")
     return execute(nbformat.read(NOTEBOOK, as_version=4), folder, kernel), folder
 

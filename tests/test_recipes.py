@@ -242,7 +242,7 @@ def test_a_page_is_a_file_a_line_and_its_views(with_view):
 
 
 @pytest.mark.rest  # tests/views/test_contract.py asks the same of the view, without a page of its own
-@pytest.mark.parametrize(("before", "after", "code"), [("", "", 0), ("if not of.layers:", "if False:", 1)])
+@pytest.mark.parametrize("before, after, code", [("", "", 0), ("if not of.layers:", "if False:", 1)])
 def test_the_view_of_the_recipe_keeps_the_contract_that_is_promised(with_view, before, after, code):
     """On a model without attention too, which it refuses with a sentence; without that sentence it breaks."""
     there = with_view / "vizkit/views/sizes.py"
@@ -260,7 +260,7 @@ def test_without_the_line_it_is_not_there(copy):
 
 
 @pytest.mark.parametrize(
-    ("recipe", "part", "sentence"),
+    "recipe, part, sentence",
     [
         ("family", "def expected", "vizkit/models/families/toy.py needs `expected`: a function of a model"),
         ("method", "def brightness", "'vizkit.analysis.attribution.brightness' has no attribute 'brightness'"),
@@ -286,7 +286,7 @@ def test_the_architecture_tells_the_recipe(recipe):
     assert (ROOT / "vizkit" / listing).read_text(encoding="utf-8").count("ORDER = (") == 1
 
 
-def walks(text: str) -> list[list[str]]:
+def walks(text):
     """The files of each walk that ARCHITECTURE.md proposes to a newcomer, in order."""
     opening = text.split("## Packages")[0]
     return [re.findall(r"`(vizkit/[\w/]+\.py)`", walk) for walk in opening.split("- **")[1:]]

@@ -139,7 +139,7 @@ def test_chosen_rows_and_a_network_without_attention_have_pages_too():
 # ---- what is given ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("function", [vizkit.trace, vizkit.explain, lambda *given: vizkit.show("rollout", *given)])
 @pytest.mark.parametrize(
-    ("model", "image", "sentence"),
+    "model, image, sentence",
     [
         ("bundled:digits_vit", "sample:digit 3", "A model has to be what vizkit.load or vizkit.wrap gives."),
         (None, "nowhere/cat.png", "'cat.png': There is no file at this path"),

@@ -26,7 +26,7 @@ GOOD = {
 }
 
 
-def made(**parts: object) -> Tokenizer:
+def made(**parts):
     return Tokenizer(json.dumps(GOOD | parts).encode())
 
 

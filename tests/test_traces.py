@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor
 from torch.testing import assert_close
 
 from vizkit.traces import (
@@ -49,7 +48,7 @@ DENSE = torch.tensor(
 )
 
 
-def trace_of(attention: Attention, logits: Tensor | None = None, check: Check = GOOD) -> Trace:
+def trace_of(attention, logits=None, check=GOOD):
     logits = torch.tensor([0.5, -1.0]) if logits is None else logits
     return Trace("toy", (16, 48), logits, (attention,), (), check)
 
@@ -121,7 +120,7 @@ def layouts(draw) -> tuple:
     return (groups, heads, queries, keys), query_ids, key_ids, draw(st.integers(0, 2**31))
 
 
-def attention_of(layout: tuple) -> tuple[Attention, Tensor]:
+def attention_of(layout):
     shape, query_ids, key_ids, seed = layout
     generator = torch.Generator().manual_seed(seed)
     query, key = Tokens("q", ("cls",), free=shape[0] * shape[2]), Tokens("k", grid=(2, 7))
@@ -150,7 +149,7 @@ def test_query_rows_stacked_are_dense(layout):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change, message",
     [
         ({"query_ids": torch.zeros(2, 3, dtype=torch.long)}, r"query ids are \(2, 3\), expected \(2, 2\)"),
         ({"key_ids": torch.zeros(1, 2, dtype=torch.long)}, r"key ids are \(1, 2\), expected \(2, 2\)"),
@@ -235,7 +234,7 @@ def test_a_check_names_its_proofs_and_why_it_failed():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "allowed"),
+    "dtype, allowed",
     [(torch.float64, 1e-4), (torch.float32, 1e-4), (torch.float16, 2**-9), (torch.bfloat16, 2**-6)],
 )
 def test_half_precision_is_allowed_twice_its_spacing(dtype, allowed):

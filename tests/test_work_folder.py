@@ -145,7 +145,7 @@ def test_a_full_disk_is_told_as_stopped_even_where_nothing_more_can_be_written(t
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    "error, words",
     [
         (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 GiB."), "The memory of the GPU does not"),
         (MemoryError(), "The memory of this machine does not suffice: a smaller batch."),

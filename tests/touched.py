@@ -19,7 +19,7 @@ RULE = "test_a_view_breaks_no_rule"
 ONE = "rollout"  # of the views
 
 
-def changed(since: str) -> list[str]:
+def changed(since):
     """Files that differ from a commit, and those that git does not know yet; paths from the top."""
     known = ["git", "diff", "--name-only", "--diff-filter=d", since]
     unknown = ["git", "ls-files", "--others", "--exclude-standard"]
@@ -27,7 +27,7 @@ def changed(since: str) -> list[str]:
     return [line for each in run for line in each.stdout.splitlines()]
 
 
-def imports(text: str, module: str) -> bool:
+def imports(text, module):
     """Whether a test names a module: whole, or as a name of its package."""
     package, _, name = module.rpartition(".")
     lines = (line for line in text.splitlines() if f"from {package} import " in line)
@@ -36,13 +36,13 @@ def imports(text: str, module: str) -> bool:
     )
 
 
-def names(text: str, file: Path) -> bool:
+def names(text, file):
     """Whether a test names a file that is no module, or its folder as the parts of a path."""
     folder = file.parent.parts
     return file.name in text or (bool(folder) and " / ".join(f'"{part}"' for part in folder) in text)
 
 
-def touched(files: list[str]) -> list[str]:
+def touched(files):
     """The tests for these files, as pytest takes them."""
     code = [Path(file) for file in files if file.endswith(".py")]
     modules = [
@@ -66,7 +66,7 @@ def touched(files: list[str]) -> list[str]:
     return list(dict.fromkeys([*ALWAYS, *(each for each in found if "/browser/" not in each)]))
 
 
-def contract_of(view: str) -> list[str]:
+def contract_of(view):
     """Its tests of all views for this one, and those of the rules themselves."""
     from tests.views.contract import subjects_of
 

@@ -10,21 +10,21 @@ SIZE = (4, 8)
 CELLS = (2, 4)  # squares of 2 × 2 pixels
 
 
-def linear(weights: torch.Tensor, pixels: torch.Tensor, against: int | None = None, batch: int = 32) -> Subject:
+def linear(weights, pixels, against=None, batch=32):
     """Two classes: Σ weights · pixels, and 0. `weights` (channel, height, width)."""
 
-    def logits(batch_of: torch.Tensor) -> torch.Tensor:
+    def logits(batch_of):
         first = (batch_of * weights).flatten(1).sum(1)
         return torch.stack([first, torch.zeros_like(first)], 1)
 
     return Subject(logits, pixels, 0, against, batch)
 
 
-def picture(seed: int, channels: int = 3) -> torch.Tensor:
+def picture(seed, channels=3):
     return noise(1, channels, *SIZE, seed=seed)
 
 
-def by_cell(values: torch.Tensor) -> torch.Tensor:
+def by_cell(values):
     """The sum over channels and the 2 × 2 pixels of each cell."""
     return values.sum(0).view(CELLS[0], 2, CELLS[1], 2).sum((1, 3))
 
@@ -32,7 +32,7 @@ def by_cell(values: torch.Tensor) -> torch.Tensor:
 class Stranger(nn.Module):
     """Anybody's module with attention, of three classes."""
 
-    def __init__(self, patch_px: int = 12, width: int = 32, heads: int = 4):
+    def __init__(self, patch_px=12, width=32, heads=4):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, width, patch_px, patch_px), nn.Linear(width, 3)
         self.attention = nn.MultiheadAttention(width, heads, batch_first=True)

@@ -7,7 +7,6 @@ import torch
 from tests.drawn import noise, seeded
 from vizkit.models import families
 from vizkit.models.sources.loaded import described
-from vizkit.traces import Trace
 
 SIZE = (48, 80)
 GRID = (3, 5)
@@ -15,7 +14,7 @@ TARGET = 3
 SWIN = {"depths": (2, 2), "num_heads": (1, 2), "embed_dim": 24, "window_size": 4, "img_size": (40, 56)}
 
 
-def made(name: str, **options):
+def made(name, **options):
     """A small model with random weights large enough that its attention and its gradients are not even."""
     options |= {} if name == "test_resnet" or "img_size" in options else {"img_size": SIZE}
     with seeded(2):
@@ -30,11 +29,11 @@ def made(name: str, **options):
     return described(name, model, options.get("img_size", SIZE), source="test")
 
 
-def image(seed: int, size_hw=SIZE) -> torch.Tensor:
+def image(seed, size_hw=SIZE):
     return noise(1, 3, *size_hw, seed=seed)
 
 
-def traced(loaded, pixels, target=TARGET) -> Trace:
+def traced(loaded, pixels, target=TARGET):
     return families.trace(loaded, pixels, target=target)
 
 

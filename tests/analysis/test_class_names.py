@@ -12,7 +12,7 @@ NAMES = st.lists(st.sampled_from(["a", "A", "b", "c_d", "c d", "a, b", "b, c", "
 
 
 @pytest.mark.parametrize(
-    ("name", "known"),
+    "name, known",
     [
         ("tabby", "tabby, tabby cat"),
         ("Tabby_Cat", "tabby, tabby cat"),

@@ -15,7 +15,7 @@ from vizkit.analysis.comparison.disagreement import divergences, groups, js_bits
 SHARES = st.lists(st.floats(0, 1, width=32), min_size=4, max_size=4).filter(lambda p: sum(p) > 1e-3)
 
 
-def shares(*values: float) -> torch.Tensor:
+def shares(*values):
     return torch.tensor(values, dtype=torch.float64)
 
 

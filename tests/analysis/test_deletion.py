@@ -17,7 +17,7 @@ FACTORS = torch.tensor([[[3.0, 1.0, 0.0, -1.0]]]) * math.log(2)
 HEAT = torch.tensor([[9.0, 5.0, 2.0, 1.0]])
 
 
-def share(power: float) -> float:
+def share(power):
     """Probability of the first class when its logit is log 2 · power."""
     return 2**power / (1 + 2**power)
 

@@ -177,7 +177,7 @@ def test_a_difference_that_has_no_meaning(small_vit):
 
 
 @pytest.mark.parametrize("name", [name for name, method in METHODS.items() if method.needs == "model"])
-@pytest.mark.parametrize(("factor", "words"), [(0.0, "same value at every place"), (float("nan"), "not numbers")])
+@pytest.mark.parametrize("factor, words", [(0.0, "same value at every place"), (float("nan"), "not numbers")])
 def test_a_model_that_does_not_look_has_no_map(small_vit, name, factor, words):
     blind = Subject(lambda pixels: (pixels * factor).mean((2, 3)), image(1), 0)
     with pytest.raises(NotApplicable, match=words):

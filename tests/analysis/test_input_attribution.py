@@ -26,7 +26,7 @@ def insect():
     return draw(5, split="test", seed=7, size_px=112).picture
 
 
-def trained(name, insect, target=None) -> Subject:
+def trained(name, insect, target=None):
     loaded = vizkit.load(f"bundled:{name}")
     subject = subject_of(loaded, insect, 0)
     with torch.no_grad():
@@ -46,7 +46,7 @@ def test_integrated_gradients_of_a_linear_model(toy, fill):
 
 
 def test_input_times_gradient_of_a_linear_model(toy):
-    given = Given(None, None, "mean", toy)  # pyright: ignore[reportArgumentType]  # it reads the model alone
+    given = Given(None, None, "mean", toy)  # it reads the model alone
     assert_close(METHODS["input_times_gradient"].run(given), (WEIGHTS * PIXELS[0]).sum(0))
 
 

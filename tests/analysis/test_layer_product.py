@@ -27,7 +27,7 @@ WHOLE = Tokens("patches", ("cls",), (1, 2))
 CLASS = Tokens("class", ("cls",))
 
 
-def layer(weights, query, key, query_ids=None, key_ids=None, name="toy", learned=True) -> Attention:
+def layer(weights, query, key, query_ids=None, key_ids=None, name="toy", learned=True):
     """`weights`: (group, query, key) of one head, or with its heads."""
     weights = torch.tensor(weights)
     weights = weights[:, None] if weights.dim() == 3 else weights
@@ -36,16 +36,16 @@ def layer(weights, query, key, query_ids=None, key_ids=None, name="toy", learned
     return Attention(name, weights, query, key, query_ids, key_ids, learned)
 
 
-def traced(*attention, found=None) -> Trace:
+def traced(*attention, found=None):
     found = len(attention) if found is None else found
     return Trace("toy", (8, 8), torch.zeros(2), attention, (), Check(0.0, found, found, 0.0))
 
 
-def even(tokens, name="even", **more) -> Attention:
+def even(tokens, name="even", **more):
     return layer(torch.full((1, len(tokens), len(tokens)), 1 / len(tokens)).tolist(), tokens, tokens, name=name, **more)
 
 
-def row_of(*mass) -> torch.Tensor:
+def row_of(*mass):
     return torch.tensor([mass], dtype=torch.float64)
 
 
@@ -195,7 +195,7 @@ def free(query=0, key=0):
 
 
 @pytest.mark.parametrize(
-    ("trace", "words"),
+    "trace, words",
     [
         (traced(merging("m", Tokens("a", (), (1, 4)), Tokens("b", (), (1, 2)), (1, 2)), found=0), "has no attention"),
         (traced(even(WHOLE), found=2), "Some layers were not recorded"),
@@ -226,7 +226,7 @@ POOL = layer([[[0.1, 0.6, 0.3]]], Tokens("pool", ("pool", "other")), REGISTER, [
 
 
 @pytest.mark.parametrize(
-    ("layers", "query", "expected"),
+    "layers, query, expected",
     [
         ([even(MARKED)] * 2, "cls", (1, [1, 0, 0, 0], "cls")),
         ([even(MARKED)] * 2, "dist", (1, [0, 1, 0, 0], "dist")),
@@ -257,7 +257,7 @@ def test_the_head_reads_the_special_tokens_of_the_last_layer_that_learned():
 
 
 @pytest.mark.parametrize(
-    ("layers", "query", "error", "words"),
+    "layers, query, error, words",
     [
         ([even(WHOLE)], "dist", NotApplicable, "no dist token"),
         ([even(WHOLE)], "cls+dist", NotApplicable, "no cls and dist token"),

@@ -54,7 +54,7 @@ def test_pairs_are_exchanged_one_after_the_other():
     assert order.tolist() == [4, 3, 2, 1, 0]
 
 
-@pytest.mark.parametrize(("name", "size"), [("test_vit", (48, 80)), ("swin_tiny_patch4_window7_224", (28, 44))])
+@pytest.mark.parametrize("name, size", [("test_vit", (48, 80)), ("swin_tiny_patch4_window7_224", (28, 44))])
 def test_patches_times_weight_are_what_timm_embeds(name, size):
     torch.manual_seed(0)
     loaded = vizkit.load(name, pretrained=False, image_size=size)
@@ -96,7 +96,7 @@ def test_an_order_repeats_with_its_seed():
     assert permutation(97, 5).sort().values.tolist() == list(range(97))
 
 
-@pytest.mark.parametrize(("size", "patch", "grid"), [(224, 16, (14, 14)), (224, 8, (28, 28)), (224, 4, (56, 56))])
+@pytest.mark.parametrize("size, patch, grid", [(224, 16, (14, 14)), (224, 8, (28, 28)), (224, 4, (56, 56))])
 def test_golden_token_counts(size, patch, grid):
     found = cost((size, size), patch, 768)
     assert (found.grid, found.tokens) == (grid, grid[0] * grid[1])
@@ -104,7 +104,7 @@ def test_golden_token_counts(size, patch, grid):
 
 
 @pytest.mark.parametrize(
-    ("name", "layers", "heads", "dim", "hidden", "millions"),
+    "name, layers, heads, dim, hidden, millions",
     [
         ("vit_base_patch16_224", 12, 12, 768, 3072, 86),
         ("vit_large_patch16_224", 24, 16, 1024, 4096, 307),
@@ -241,7 +241,7 @@ def test_outliers_by_hand():
     assert found.outliers.tolist() == [False, False, False, False, False, True]
 
 
-@pytest.mark.parametrize(("longest", "count", "outliers"), [(1.9, 1, 0), (2.1, 1, 1), (9.0, 4, 4), (9.0, 5, 0)])
+@pytest.mark.parametrize("longest, count, outliers", [(1.9, 1, 0), (2.1, 1, 1), (9.0, 4, 4), (9.0, 5, 0)])
 def test_an_outlier_is_twice_as_long_as_the_median_and_one_of_few(longest, count, outliers):
     """Of 40 patches of nearly one length: a tenth is 4."""
     values = torch.zeros(40, 2)
@@ -256,7 +256,7 @@ def test_planted_outliers_of_a_model_are_found_where_they_lie_and_no_others():
     planted = copy.deepcopy(loaded.model)
     block, places = planted.blocks[2], torch.tensor([1 + 9, 1 + 54])
 
-    def store(module: torch.nn.Module, given: object, tokens: torch.Tensor) -> torch.Tensor:
+    def store(module, given, tokens):
         longer = tokens.clone()
         longer[:, places, 0] += 6 * tokens.norm(dim=-1).median()
         return longer
@@ -272,7 +272,7 @@ def test_planted_outliers_of_a_model_are_found_where_they_lie_and_no_others():
 
 @pytest.mark.product
 @pytest.mark.parametrize("name", ["china", "astronaut", "cat", "coffee", "rocket", "flower"])
-def test_the_model_of_photographs_has_no_outliers(name: str):
+def test_the_model_of_photographs_has_no_outliers(name):
     loaded = vizkit.load("bundled:photographs_vit")
     assert not any(each.outliers.any() for each in token_norms(vizkit.trace(loaded, samples.picture(name))))
 

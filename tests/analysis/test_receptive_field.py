@@ -25,7 +25,7 @@ def regions_of(loaded, size_hw):
 # By hand --------------------------------------------------------------------------------------------------------------
 
 
-def toy(merge: bool = False):
+def toy(merge=False):
     """8 × 8 tokens, windows of 4, the second block shifted by 2; then merged to 4 × 4 and one more block."""
     fine, coarse = Tokens("fine", (), (8, 8), stride=4.0), Tokens("coarse", (), (4, 4), stride=8.0)
     attention, regions = [], []
@@ -41,7 +41,7 @@ def toy(merge: bool = False):
 
 
 @pytest.mark.parametrize(
-    ("cell", "after_two"),
+    "cell, after_two",
     [
         ((0, 0), (slice(0, 4), slice(0, 4))),  # the mask keeps it with the corner of its own window
         ((3, 3), (slice(0, 8), slice(0, 8))),  # in the middle of a shifted window, which touches all four
@@ -71,10 +71,8 @@ def test_merging_and_the_order_in_which_places_arrive():
     assert fields[1].places[:4, :4].all()
 
 
-@pytest.mark.parametrize(
-    ("cell", "share"), [((3, 3), 1.0), ((0, 0), 0.25), ((3, 0), 0.5), ((0, 3), 0.5), ((6, 6), 0.25)]
-)
-def test_a_merged_token_is_reached_by_every_window_that_it_lies_across(cell: tuple[int, int], share: float):
+@pytest.mark.parametrize("cell, share", [((3, 3), 1.0), ((0, 0), 0.25), ((3, 0), 0.5), ((0, 3), 0.5), ((6, 6), 0.25)])
+def test_a_merged_token_is_reached_by_every_window_that_it_lies_across(cell, share):
     """14 × 14 tokens in windows of 7, merged to 7 × 7: the token in row 4, column 4 is made of rows and columns 7, 8,
     which lie in all four windows; that in row 4, column 1 lies in two, a corner in one."""
     fine, coarse = Tokens("fine", (), (14, 14), stride=8.0), Tokens("coarse", (), (7, 7), stride=16.0)

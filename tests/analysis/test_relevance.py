@@ -53,7 +53,7 @@ def close(found, expected, rtol=1e-4):
 TOKENS = Tokens("patches", ("cls",), (1, 2))
 
 
-def toy(*gradients, target=0) -> Trace:
+def toy(*gradients, target=0):
     """Two layers, two heads, a class token and two patches; every gradient is that of both heads."""
     rows = ([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2], [0.1, 0.1, 0.8]], [[0.2, 0.2, 0.6], [0.5, 0.4, 0.1], [0.0, 0.5, 0.5]])
     layers = []
@@ -114,7 +114,7 @@ def test_legrad_by_hand():
         legrad(replace(trace, attention=layers))  # 1.5 and 1.5
 
 
-def cam_trace(values, gradient, target=0) -> Trace:
+def cam_trace(values, gradient, target=0):
     features = Features("late", torch.tensor(values), TOKENS, torch.tensor(gradient))
     return replace(toy(FIRST, LAST), cam_features=(features,), target=target)
 
@@ -339,7 +339,7 @@ def test_nothing_is_said_not_drawn(method, gradient, query):
 
 
 @pytest.mark.parametrize(
-    ("values", "gradient", "words"),
+    "values, gradient, words",
     [
         ([[9.0, 9.0], [1.0, 2.0], [3.0, 1.0]], [[7.0, 7.0], [0.0, 0.0], [0.0, 0.0]], "no gradient"),
         ([[9.0, 9.0], [1.0, 2.0], [3.0, 1.0]], [[7.0, 7.0], [-1.0, -1.0], [-1.0, -1.0]], "speaks for it"),

@@ -44,7 +44,7 @@ MODELS = {  # name → (timm name, (height, width), options)
 
 
 @cache
-def traced(key: str, keep: Keep | None = None, target: int | None = None) -> Trace:
+def traced(key, keep=None, target=None):
     """One image through a small model whose queries and keys are scaled up, so that its attention is far from even."""
     name, size_hw, options = MODELS[key]
     sized = {} if key in ("pvt", "cnn") else {"img_size": size_hw}
@@ -60,7 +60,7 @@ def traced(key: str, keep: Keep | None = None, target: int | None = None) -> Tra
     return families.trace(loaded, pixels, target=target, keep=keep)
 
 
-def by_loops(layers, residual=0.5, fuse=np.mean, start_layer=0) -> np.ndarray:
+def by_loops(layers, residual=0.5, fuse=np.mean, start_layer=0):
     """R of global self-attention, token by token, in float64."""
     count = len(layers[0].query)
     product = np.eye(count)
@@ -75,7 +75,7 @@ def by_loops(layers, residual=0.5, fuse=np.mean, start_layer=0) -> np.ndarray:
     return product
 
 
-def picture(row, tokens) -> torch.Tensor:
+def picture(row, tokens):
     places = torch.tensor(row[len(tokens.special) :]).view(tokens.grid)
     return (places / places.sum()).float()
 
@@ -119,7 +119,7 @@ def test_layers_before_the_start_are_the_identity():
     close(rollout(trace, start_layer=2), picture(expected, trace.attention[0].query))
 
 
-@pytest.mark.parametrize(("query", "label"), [("mean", "mean"), (7, "row 2, column 2"), ((1, 1), "row 2, column 2")])
+@pytest.mark.parametrize("query, label", [("mean", "mean"), (7, "row 2, column 2"), ((1, 1), "row 2, column 2")])
 def test_queries(query, label):
     trace = traced("registers")  # 3 × 5 cells behind 4 special tokens
     product, first = by_loops(trace.attention), 4
@@ -177,7 +177,7 @@ def test_inner_tokens_are_no_part_of_the_stream():
 # Swin ----------------------------------------------------------------------------------------------------------------
 
 
-def scattered(layer: Attention) -> np.ndarray:
+def scattered(layer):
     """(queries + 1, keys + 1) in float64, weight by weight; padding is the last row and column."""
     full = np.zeros((len(layer.query) + 1, len(layer.key) + 1))
     full[-1, -1] = 1
@@ -256,7 +256,7 @@ def test_by_layer_the_id_of_a_special_token_is_its_name():
         close(one.grid, same.grid)
 
 
-def class_attention(fine: Tokens) -> Attention:
+def class_attention(fine):
     tokens, count = Tokens("class", ("cls",)), len(fine)
     return Attention("class", torch.full((1, 1, 1, count), 1 / count), tokens, fine, all_ids(1), all_ids(count))
 
@@ -302,12 +302,12 @@ def test_even_attention_through_merging_by_hand():
 # Properties ----------------------------------------------------------------------------------------------------------
 
 
-def toy(*attention: Attention, layers: int | None = None) -> Trace:
+def toy(*attention, layers=None):
     count = len(attention) if layers is None else layers
     return Trace("toy", (32, 48), torch.zeros(2), attention, (), Check(0.0, count, count, 0.0))
 
 
-def layer_of(*rows) -> Attention:
+def layer_of(*rows):
     tokens = Tokens("patches", ("cls",), (1, len(rows) - 1))
     weights = torch.tensor(rows)[None, None]
     return Attention("toy", weights, tokens, tokens, all_ids(len(rows)), all_ids(len(rows)))
@@ -390,7 +390,7 @@ def test_a_trained_model(digits, photo):
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    "make, words",
     [
         (lambda: rollout(traced("vit", Keep(rows=(0,)))), "rows"),
         (lambda: rollout(traced("vit", Keep(layers=(0, 2)))), "layers"),

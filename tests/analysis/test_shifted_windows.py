@@ -43,7 +43,7 @@ class Untouched(torch.nn.Module):
         return windows
 
 
-@pytest.mark.parametrize(("grid", "window", "shift"), CASES)
+@pytest.mark.parametrize("grid, window, shift", CASES)
 @pytest.mark.parametrize("version", BLOCKS)
 def test_mask_and_partition_are_those_of_timm(version, grid, window, shift, monkeypatch):
     module, kind = BLOCKS[version]
@@ -75,7 +75,7 @@ def test_mask_and_partition_are_those_of_timm(version, grid, window, shift, monk
     assert torch.equal(paper.cut(found.ids, found.window), window_ids(grid, found.window, found.shift))
 
 
-@pytest.mark.parametrize(("grid", "window", "shift"), [c for c in CASES if c[1] <= min(c[0])])
+@pytest.mark.parametrize("grid, window, shift", [c for c in CASES if c[1] <= min(c[0])])
 def test_mask_is_that_of_torchvision(grid, window, shift):
     """Its mask is made inside the function, so the weights tell: alike contents, and a forbidden pair gets e⁻¹⁰⁰."""
     from torchvision.models.swin_transformer import shifted_window_attention
@@ -151,7 +151,7 @@ def test_a_forbidden_pair_keeps_what_minus_one_hundred_leaves():
 
 
 @pytest.mark.parametrize("pad_first", [False, True])
-@pytest.mark.parametrize(("grid", "window", "shift"), CASES)
+@pytest.mark.parametrize("grid, window, shift", CASES)
 def test_pieces_are_connected_but_where_timm_pads_after_the_roll(grid, window, shift, pad_first):
     window = tuple(min(window, side) for side in grid)
     shift = tuple(shift if side > extent else 0 for side, extent in zip(grid, window, strict=True))
@@ -179,7 +179,7 @@ def test_strangers_by_hand():
 
 
 @pytest.mark.parametrize(
-    ("grid", "window", "shift"),
+    "grid, window, shift",
     [
         ((0, 8), (4, 4), (2, 2)),
         ((8, 8), (4, 4), (4, 0)),

@@ -397,7 +397,7 @@ def two_of_each():
     return traces, tuple(linear(torch.ones(3, 4, 8), picture(seed)) for seed in (1, 2))
 
 
-def test_what_a_case_is_asked(monkeypatch: pytest.MonkeyPatch):
+def test_what_a_case_is_asked(monkeypatch):
     """Every call with all that it is given: nothing of it is seen in the figures of a picture that ranks nothing."""
     calls, told = [], []
     (trace, other), (own, random) = two_of_each()
@@ -439,8 +439,8 @@ def test_what_a_case_is_asked(monkeypatch: pytest.MonkeyPatch):
     ]
 
 
-@pytest.mark.parametrize(("method", "traced_anew"), [("rollout", True), ("occlusion", False)])
-def test_a_map_of_a_changed_input(monkeypatch: pytest.MonkeyPatch, method: str, traced_anew: bool):
+@pytest.mark.parametrize("method, traced_anew", [("rollout", True), ("occlusion", False)])
+def test_a_map_of_a_changed_input(monkeypatch, method, traced_anew):
     """A method that runs the model itself needs no other trace, for it knows the grid alone."""
     asked = []
     (trace, other), (own, changed) = two_of_each()

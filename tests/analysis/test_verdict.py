@@ -15,7 +15,7 @@ from vizkit.analysis.trust.verdict import ERRORS, MARGIN, UNCHANGED, beyond_chan
 EVEN = 0.5  # what chance gets
 
 
-def row(name: str, *, rank: float | None = 1.0, gains: tuple[float, ...] = (), **figures: float | Summary) -> Row:
+def row(name, *, rank=1.0, gains=(), **figures):
     made = {
         key: value if isinstance(value, Summary) else Summary(value, 0.0, 1, EVEN) for key, value in figures.items()
     }

@@ -11,12 +11,11 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, ViewportSize
+from playwright.sync_api import Error
 
 from tests.browser.steps import LONG_MS, PHONE_PX
 
@@ -33,14 +32,14 @@ FLAGS = [
 ]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     for item in items:
         if "browser" in str(item.path):
             item.add_marker(pytest.mark.browser)
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[str]:
+def serving(folder, *options):
     """The app's address. Ends the server, and fails when it logged a traceback."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -59,7 +58,7 @@ def serving(folder: Path, *options: str) -> Iterator[str]:
     assert "Traceback" not in log.read_text(), log.read_text()[-4000:]
 
 
-def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
+def wait_for(address, server, log):
     for _ in range(3000):
         if server.poll() is not None:
             pytest.fail(log.read_text())
@@ -73,7 +72,7 @@ def wait_for(address: str, server: subprocess.Popen, log: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(tmp_path_factory):
     """The folder of the server of all journeys: runs/ is empty but for what a journey puts there."""
     folder = tmp_path_factory.mktemp("home")
     (folder / "runs").mkdir()
@@ -81,7 +80,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def server(home: Path) -> Iterator[str]:
+def server(home):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VIZKIT_RUNS", str(home / "runs"))
         patch.setenv("VIZKIT_CACHE", str(home / "cache"))
@@ -107,11 +106,11 @@ def chromium():
 
 
 @contextmanager
-def watched(tab: Page) -> Iterator[Page]:
+def watched(tab):
     """A tab that fails its test when the page raises an error."""
-    errors: list[str] = []
+    errors = []
 
-    def note(error: object) -> None:
+    def note(error):
         errors.append(str(error))
 
     tab.on("pageerror", note)
@@ -121,7 +120,7 @@ def watched(tab: Page) -> Iterator[Page]:
     assert not errors, errors
 
 
-DESKTOP: ViewportSize = {"width": 1440, "height": 1000}
+DESKTOP = {"width": 1440, "height": 1000}
 BEEN_HERE = """if (location.protocol.startsWith('http') && !sessionStorage.getItem('been here')) {
   for (const shown of ['vizkit-first-steps', 'vizkit-toured']) localStorage.setItem(shown, 'seen')
   sessionStorage.setItem('been here', 'yes')
@@ -130,14 +129,14 @@ BEEN_HERE = """if (location.protocol.startsWith('http') && !sessionStorage.getIt
 
 # One tab for all journeys: a new one compiles Streamlit's and Plotly's scripts again, half of what a visit costs.
 @pytest.fixture(scope="session")
-def desktop(chromium: Browser) -> Page:
+def desktop(chromium):
     context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     context.add_init_script(BEEN_HERE)
     return context.new_page()
 
 
 @pytest.fixture(scope="session")
-def telephone(chromium: Browser) -> Page:
+def telephone(chromium):
     size = {"width": PHONE_PX, "height": 844}
     context = chromium.new_context(viewport=size, color_scheme="dark", reduced_motion="reduce")
     context.add_init_script(BEEN_HERE)
@@ -145,7 +144,7 @@ def telephone(chromium: Browser) -> Page:
 
 
 @pytest.fixture
-def page(desktop: Page) -> Iterator[Page]:
+def page(desktop):
     """A desktop window, as large as it was before a test that made it a small one."""
     if desktop.viewport_size != DESKTOP:
         desktop.set_viewport_size(DESKTOP)
@@ -155,7 +154,7 @@ def page(desktop: Page) -> Iterator[Page]:
 
 
 @pytest.fixture
-def phone(telephone: Page) -> Iterator[Page]:
+def phone(telephone):
     """A telephone, dark."""
     telephone.emulate_media(color_scheme="dark")
     with watched(telephone) as tab:
@@ -163,7 +162,7 @@ def phone(telephone: Page) -> Iterator[Page]:
     forget(tab)
 
 
-def forget(tab: Page) -> None:
+def forget(tab):
     """What the next test must not find: a sidebar that was left open, a lesson that was begun."""
     with suppress(Error):  # of a tab that shows no address
         tab.evaluate("localStorage.clear(); sessionStorage.clear()")

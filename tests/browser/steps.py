@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import FloatRect, Locator, Page, TimeoutError, expect
+from playwright.sync_api import TimeoutError, expect
 
 from vizkit.ui.shell import PAGES
 from vizkit.ui.views import package_of
@@ -17,21 +17,21 @@ STILL = """() => new Promise(done => requestIdleCallback(
   () => requestAnimationFrame(() => requestAnimationFrame(done)), {timeout: 2000}))"""
 
 
-def still(page: Page) -> None:
+def still(page):
     """No run is under way, and what it sent is painted. After a click this may still be the run before it: wait first
     for something that only the new run shows."""
     expect(page.locator(RAN)).to_be_visible(timeout=LONG_MS)
     page.evaluate(STILL)
 
 
-def ready(page: Page) -> None:
+def ready(page):
     """A page has been drawn to its end, where it says how to read it."""
     expect(page.locator(RAN)).to_be_visible(timeout=LONG_MS)
     expect(page.locator(f"{MAIN} [data-testid='stExpander']").last).to_be_visible(timeout=LONG_MS)
     still(page)
 
 
-def choose(page: Page, title: str) -> None:
+def choose(page, title):
     """A view of the page. Its own line under the buttons says that the run which draws it has begun."""
     (stem,) = re.findall(r"^https?://[^/]+/(\w+)", page.url)
     (line,) = (view.line for view in package_of(stem).VIEWS if view.title == title)
@@ -40,7 +40,7 @@ def choose(page: Page, title: str) -> None:
     ready(page)
 
 
-def go_to(page: Page, title: str) -> None:
+def go_to(page, title):
     """Another page, through the navigation at the top: those with a section lie in its menu."""
     section = next(name for name, pages in PAGES.items() if title in [each for _, each, _ in pages])
     if section:
@@ -51,13 +51,13 @@ def go_to(page: Page, title: str) -> None:
     expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible(timeout=LONG_MS)
 
 
-def pick(page: Page, key: str, name: str) -> None:
+def pick(page, key, name):
     """A button of a segmented control; whoever calls waits for what it changes."""
     group = page.locator(f".st-key-{key}")
     group.get_by_role("radio", name=name, exact=True).or_(group.get_by_role("button", name=name, exact=True)).click()
 
 
-def fits(phone: Page) -> None:
+def fits(phone):
     """Nothing is wider than the telephone, options and the line to the next page are whole, and every picture has its
     words."""
     still(phone)
@@ -69,7 +69,7 @@ def fits(phone: Page) -> None:
     expect(phone.locator("img:not([alt])")).to_have_count(0)
 
 
-def box_of(shown: Locator) -> FloatRect:
+def box_of(shown):
     """Where it lies in the window, in pixels. While a run draws it anew it lies nowhere for a moment."""
     for _ in range(TRIES):
         expect(shown).to_be_visible(timeout=LONG_MS)
@@ -78,7 +78,7 @@ def box_of(shown: Locator) -> FloatRect:
     raise AssertionError(f"{shown} is drawn anew all the time")
 
 
-def click_at(canvas: Locator, x: float, y: float) -> None:
+def click_at(canvas, x, y):
     """Clicks at these shares of the canvas's width and height, which change while a run of the page draws it.
 
     A canvas that a run draws anew may have another size a moment later: a click beside it is tried again with the new

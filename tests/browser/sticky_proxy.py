@@ -5,13 +5,12 @@ import re
 import socket
 import socketserver
 import threading
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 COOKIE = "replica"
 
 
-def head_of(connection: socket.socket) -> bytes:
+def head_of(connection):
     """What comes until the first empty line, and what has come with it; empty when the other side has left."""
     head = b""
     while b"\r\n\r\n" not in head:
@@ -22,7 +21,7 @@ def head_of(connection: socket.socket) -> bytes:
     return head
 
 
-def pass_on(source: socket.socket, target: socket.socket) -> None:
+def pass_on(source, target):
     with suppress(OSError):  # the other direction has closed both
         while data := source.recv(65_536):
             target.sendall(data)
@@ -32,14 +31,14 @@ def pass_on(source: socket.socket, target: socket.socket) -> None:
 
 
 @contextmanager
-def balancing(ports: list[int]) -> Iterator[tuple[str, list[int]]]:
+def balancing(ports):
     """Its address, and how many visitors each server has been given."""
     visitors, turn = [0] * len(ports), itertools.cycle(range(len(ports)))
 
     class Connection(socketserver.BaseRequestHandler):
         """It belongs to one browser, hence to one server; all that follows the first head is passed on as it is."""
 
-        def handle(self) -> None:
+        def handle(self):
             head = head_of(self.request)
             if not head:
                 return

@@ -3,19 +3,19 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, box_of, choose, click_at, ready
 
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
 
-def click(page: Page, label: str, x: float, y: float) -> None:
+def click(page, label, x, y):
     """On the first canvas whose label begins so: the view before has canvases too, until the next run has ended."""
     click_at(page.locator(f"{MAIN} canvas[role='application'][aria-label^='{label}']").first, x, y)
 
 
-def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
+def test_patches_from_the_cut_to_the_cost(page, server):
     page.goto(f"{server}/patches?{MODELS}&patches_step=5")
     ready(page)
     click(page, "Click a patch", 0.05, 0.05)
@@ -33,7 +33,7 @@ def test_patches_from_the_cut_to_the_cost(page: Page, server: str):
     page.wait_for_url("**patch_size=8**")
 
 
-def test_attention_from_one_head_to_statistics(page: Page, server: str):
+def test_attention_from_one_head_to_statistics(page, server):
     page.goto(f"{server}/attention?attention_view=Walk-through&{MODELS}&layer=2&walk_query=patch")
     ready(page)
     walk = page.locator(f"{MAIN} .walk")
@@ -80,7 +80,7 @@ def test_attention_from_one_head_to_statistics(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
+def test_a_kernel_plays_steps_and_is_edited(page, server):
     page.emulate_media(reduced_motion="no-preference")
     try:
         page.goto(f"{server}/convolution?{MODELS}&slide_kernel=edges")
@@ -118,7 +118,7 @@ def test_a_kernel_plays_steps_and_is_edited(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, server: str):
+def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page, server):
     page.goto(f"{server}/convolution?models=bundled:digits_cnn&image=digit+3&convolution_view=Feature+maps")
     ready(page)
     maps = page.locator(f"{MAIN} .maps")
@@ -132,7 +132,7 @@ def test_a_unit_of_a_feature_map_shows_its_field_and_its_origin(page: Page, serv
 
 
 @pytest.mark.rest
-def test_patches_are_dragged_and_the_answer_follows(page: Page, server: str):
+def test_patches_are_dragged_and_the_answer_follows(page, server):
     page.goto(f"{server}/positions?{MODELS}&shuffle_share=0")
     ready(page)
     canvas = page.locator(f"{MAIN} canvas[data-swaps]").first
@@ -174,7 +174,7 @@ SMALL_AND_LARGE = """canvas => {
 
 
 @pytest.mark.rest
-def test_a_key_of_a_window_marks_its_entry_of_the_table(page: Page, server: str):
+def test_a_key_of_a_window_marks_its_entry_of_the_table(page, server):
     bias = "swin_view=Window&window_part=table+of+the+bias&swin_block=1"
     page.goto(f"{server}/swin?{bias}&models=bundled:digits_swin&image=digit+3")
     ready(page)

@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, choose, click_at, ready
 
 CANVAS = f"{MAIN} canvas[role='application']"
 
 
-def add_first(page: Page, what: str) -> None:
+def add_first(page, what):
     """The sentence, and the button that adds a model for this view."""
     expect(page.get_by_text(f"None of your models is {what}")).to_be_visible()
     page.get_by_role("button", name=re.compile("^Add (it|Dual)")).first.click()
@@ -19,12 +19,12 @@ def add_first(page: Page, what: str) -> None:
     ready(page)
 
 
-def click(page: Page, x: float, y: float) -> None:
+def click(page, x, y):
     click_at(page.locator(CANVAS).first, x, y)
 
 
 @pytest.mark.rest
-def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, server: str):
+def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page, server):
     page.goto(f"{server}/architecture?models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3")
     ready(page)
     networks = page.locator(f"{MAIN} section[aria-label*='from the image'] ol")
@@ -47,7 +47,7 @@ def test_a_click_on_a_block_opens_it_and_one_on_a_box_its_tensor(page: Page, ser
     expect(page).to_have_url(re.compile("net=2"))
 
 
-def test_two_scales_from_the_button_to_another_alpha(page: Page, server: str):
+def test_two_scales_from_the_button_to_another_alpha(page, server):
     page.goto(f"{server}/architecture?models=bundled:digits_cnn&image=digit+3")
     ready(page)
     choose(page, "Coarser tokens")

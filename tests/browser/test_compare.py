@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, ready
 
@@ -26,7 +26,7 @@ def photographs(folder, count=5):
     return files
 
 
-def add(page: Page, name: str) -> None:
+def add(page, name):
     box = page.locator(".st-key-models input")
     box.click()
     box.type(name)
@@ -35,7 +35,7 @@ def add(page: Page, name: str) -> None:
     ready(page)
 
 
-def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: str, tmp_path):
+def test_three_models_and_five_photographs_to_a_saved_table(page, server, tmp_path):
     page.goto(f"{server}/compare?models=bundled:insects_vit")
     ready(page)
     add(page, "Swin · insects")
@@ -65,7 +65,7 @@ def test_three_models_and_five_photographs_to_a_saved_table(page: Page, server: 
     expect(page.locator(IMAGES)).to_have_count(5)
 
 
-def test_words_of_charts_are_light_on_a_dark_telephone(phone: Page, server: str):
+def test_words_of_charts_are_light_on_a_dark_telephone(phone, server):
     phone.goto(f"{server}/compare?compare_view=Cost&{MODELS}")
     ready(phone)
     text = phone.locator(f"{MAIN} .js-plotly-plot text", has_text="ViT").first

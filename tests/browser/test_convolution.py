@@ -3,7 +3,7 @@ page has the same ones."""
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 import vizkit
 from benchmarks.pages import LOOK
@@ -19,13 +19,13 @@ REMEMBER = """element => {
 HERE = "convolution?models=bundled:digits_cnn&image=china&slide_kernel=edges"
 
 
-def move(page: Page, name: str, key: str, times: int = 1) -> None:
+def move(page, name, key, times=1):
     page.get_by_role("slider", name=name, exact=True).focus()
     for _ in range(times):
         page.keyboard.press(key)
 
 
-def test_a_slider_changes_the_picture_at_once_and_the_link_follows(page: Page, server: str):
+def test_a_slider_changes_the_picture_at_once_and_the_link_follows(page, server):
     page.goto(f"{server}/{HERE}")
     ready(page)
     canvas, formula, proof = (page.locator(f"{MAIN} {name}") for name in ("canvas.output", ".formula", ".proof"))
@@ -47,7 +47,7 @@ def test_a_slider_changes_the_picture_at_once_and_the_link_follows(page: Page, s
     expect(formula).to_have_text(re.compile("= 9$"))
 
 
-def test_a_saved_page_has_the_canvas(page: Page, tmp_path):
+def test_a_saved_page_has_the_canvas(page, tmp_path):
     path = tmp_path / "slide.html"
     loaded = vizkit.load("bundled:digits_cnn")
     vizkit.show("slide", loaded, "sample:digit 3").save(path)

@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import LONG_MS, MAIN, box_of, ready
 from vizkit.figure.canvas.scripts import mounted
@@ -30,7 +30,7 @@ TURN = """() => new Promise(done => {
 })"""
 
 
-def lasso(page: Page, x0: float, y0: float, x1: float, y1: float) -> None:
+def lasso(page, x0, y0, x1, y1):
     """Around a rectangle, in shares of the canvas."""
     plane = page.locator(f"{POINTS} canvas.plane")
     plane.scroll_into_view_if_needed()
@@ -45,7 +45,7 @@ def lasso(page: Page, x0: float, y0: float, x1: float, y1: float) -> None:
     page.mouse.up()
 
 
-def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server: str, tmp_path):
+def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page, server, tmp_path):
     page.goto(f"{server}/data_set?models=bundled:digits_vit&data_set=digits")
     expect(page.locator(f"{POINTS} canvas.plane[data-named='10']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator(f"{POINTS} canvas.plane[data-seen='300']")).to_be_visible(timeout=LONG_MS)
@@ -83,7 +83,7 @@ def test_a_lasso_a_picture_on_another_page_and_a_mended_label(page: Page, server
 
 
 @pytest.mark.rest
-def test_ten_thousand_points_turn_smoothly(page: Page, tmp_path):
+def test_ten_thousand_points_turn_smoothly(page, tmp_path):
     chance, count = np.random.default_rng(0), 10_000
     kind = chance.integers(0, 12, count)
     xy = (chance.normal(size=(12, 2))[kind] * 4 + chance.normal(size=(count, 2))).astype(np.float32)

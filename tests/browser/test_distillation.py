@@ -1,7 +1,7 @@
 """Journeys through the Distillation page: type logits and warm them, teacher and student, two tokens, a telephone."""
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, box_of, ready
 
@@ -9,11 +9,11 @@ TYPED = "distillation?logits_of=typed+logits&models=bundled:digits_vit&image=dig
 PAIR = "distillation?distillation_view=Teacher+and+student&models=bundled:insects_deit&image=water+strider"
 
 
-def bars(page: Page, index: int) -> Locator:
+def bars(page, index):
     return page.locator(f"{MAIN} .class-bars").nth(index)
 
 
-def turned(page: Page, presses: int) -> None:
+def turned(page, presses):
     slider = page.locator(f"{MAIN} .scrubber input")
     slider.focus()
     for _ in range(abs(presses)):
@@ -21,7 +21,7 @@ def turned(page: Page, presses: int) -> None:
 
 
 @pytest.mark.rest
-def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
+def test_typed_logits_and_a_temperature_of_ones_own(page, server):
     page.goto(f"{server}/{TYPED}")
     ready(page)
     expect(bars(page, 0)).to_contain_text("99.7 %")
@@ -45,7 +45,7 @@ def test_typed_logits_and_a_temperature_of_ones_own(page: Page, server: str):
     expect(bars(page, 0)).to_contain_text("10⁻⁶")
 
 
-def test_every_temperature_is_in_the_browser(page: Page, server: str):
+def test_every_temperature_is_in_the_browser(page, server):
     """Turned without the server: nothing is sent to it while the hand is on the slider."""
     page.goto(f"{server}/{PAIR}")
     ready(page)

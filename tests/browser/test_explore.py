@@ -2,12 +2,11 @@
 
 import itertools
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import expect
 
 import vizkit
 from tests.browser.conftest import serving, watched
@@ -16,8 +15,7 @@ from tests.browser.steps import ready as ready_view
 from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.datasets import samples
 from vizkit.geometry import into_box
-from vizkit.image import RGB, seen_box
-from vizkit.models import Loaded
+from vizkit.image import seen_box
 from vizkit.percent import in_percent
 from vizkit.ui.session.chosen import CENTRE
 
@@ -26,32 +24,32 @@ HEADS = "[class*='st-key-explore0'][class*='_stage'] canvas[aria-label*='all lay
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin"
 
 
-def ready(page: Page) -> None:
+def ready(page):
     """The script has ended and the cards are drawn."""
     still(page)
     expect(page.locator(f"{CARD} .map canvas").first).to_be_visible(timeout=60_000)
     still(page)
 
 
-def point_in(loaded: Loaded, rgb: RGB) -> tuple[float, float]:
+def point_in(loaded, rgb):
     """The middle of an image, in fractions of what the model sees of it."""
     height, width = rgb.shape[:2]
     return into_box(CENTRE, seen_box((height, width), loaded.preprocessing), (height, width))
 
 
-def said(page: Page, card: int = 0) -> str:
+def said(page, card=0):
     return page.locator(f"{CARD} .words output").nth(card).inner_text()
 
 
-def pixels(page: Page, card: int = 0) -> bytes:
+def pixels(page, card=0):
     return page.locator(f"{CARD} .map canvas").nth(card).evaluate("canvas => canvas.toDataURL()")
 
 
-def click(page: Page, x: float, y: float, card: int = 0) -> None:
+def click(page, x, y, card=0):
     click_at(page.locator(f"{CARD} .map canvas").nth(card), x, y)
 
 
-def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
+def test_a_click_asks_all_models_at_their_own_grids(page, server):
     page.goto(f"{server}/?{MODELS}&image=digit+3")
     ready(page)
     before = pixels(page, 0), pixels(page, 1)
@@ -66,7 +64,7 @@ def test_a_click_asks_all_models_at_their_own_grids(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
+def test_the_first_picture_moves_once_by_itself(chromium, server):
     """Not again in the same browser, and never where motion is not wanted."""
     address = f"{server}/?models=bundled:insects_vit&image=mayfly+nymph"
     for motion in ("reduce", "no-preference"):
@@ -92,7 +90,7 @@ def test_the_first_picture_moves_once_by_itself(chromium: Browser, server: str):
 
 
 @pytest.mark.rest
-def test_the_hand_takes_over(chromium: Browser, server: str):
+def test_the_hand_takes_over(chromium, server):
     page = chromium.new_context(viewport={"width": 1440, "height": 1000}, reduced_motion="no-preference").new_page()
     page.add_init_script(
         "window.toured = []; addEventListener('vizkit-cursor', ({ detail }) => toured.push(detail.point))"
@@ -113,7 +111,7 @@ CHOSEN = """() => [...document.querySelectorAll("[data-testid='stMain'] input, [
   .map(each => [each.ariaLabel ?? each.innerText, each.type, each.value, each.checked ?? each.ariaChecked])"""
 
 
-def copied(page: Page) -> str:
+def copied(page):
     """The link that the button puts on the clipboard."""
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     still(page)
@@ -122,7 +120,7 @@ def copied(page: Page) -> str:
     return page.evaluate("navigator.clipboard.readText()")
 
 
-def opens_the_same(page: Page, chromium: Browser, canvas: str) -> None:
+def opens_the_same(page, chromium, canvas):
     """The copied link, in a browser that has never been here: every control and the picture."""
     link, chosen = copied(page), page.evaluate(CHOSEN)
     fresh = chromium.new_context(viewport=page.viewport_size, reduced_motion="reduce").new_page()
@@ -141,7 +139,7 @@ def opens_the_same(page: Page, chromium: Browser, canvas: str) -> None:
 
 
 @pytest.mark.rest
-def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: Browser, server: str):
+def test_a_copied_link_opens_three_pages_as_they_were_set(page, chromium, server):
     page.goto(f"{server}/explore?{MODELS}&image=digit+3")
     ready(page)
     click(page, 0.3, 0.8)
@@ -165,7 +163,7 @@ def test_a_copied_link_opens_three_pages_as_they_were_set(page: Page, chromium: 
     opens_the_same(page, chromium, "[data-testid='stMain'] canvas")
 
 
-def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, tmp_path: Path):
+def test_an_uploaded_photograph_is_shown_and_predicted(page, server, tmp_path):
     photo = tmp_path / "Foto café *1*.jpg"
     gradient = np.linspace(0, 255, 300 * 200).reshape(200, 300).astype(np.uint8)
     Image.fromarray(np.stack([gradient] * 3, -1)).save(photo)
@@ -184,7 +182,7 @@ def test_an_uploaded_photograph_is_shown_and_predicted(page: Page, server: str, 
 
 
 @pytest.mark.rest
-def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
+def test_a_fresh_server_answers_a_deep_link(page, tmp_path):
     """Streamlit finds pages/ by itself until app.py has run once; the guard must send the first visitor through it."""
     with serving(tmp_path) as address:
         page.goto(f"{address}/explore?models=bundled:digits_cnn&image=flower")
@@ -198,19 +196,19 @@ def test_a_fresh_server_answers_a_deep_link(page: Page, tmp_path: Path):
 SIZES = {"1366": (1366, 768), "1440": (1440, 900), "phone": (390, 844)}
 
 
-def parts(page: Page, selector: str) -> list[dict[str, float]]:
+def parts(page, selector):
     return page.locator(f"{CARD} {selector}").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect().toJSON())"
     )
 
 
-def apart(one: dict[str, float], other: dict[str, float]) -> bool:
+def apart(one, other):
     ends = (("left", "right"), ("top", "bottom"))
     return any(a[high] <= b[low] for low, high in ends for a, b in ((one, other), (other, one)))
 
 
 @pytest.mark.rest
-def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: str):
+def test_first_steps_say_what_is_computed_and_cover_nothing(page, server):
     """Neither one another nor the picture nor the label of its colours, which follows the layer all the while."""
     size = page.viewport_size
     assert size is not None
@@ -244,7 +242,7 @@ def test_first_steps_say_what_is_computed_and_cover_nothing(page: Page, server: 
     expect(notes).to_have_count(0)
 
 
-def test_a_view_that_is_drawn_anew_never_disappears_in_between(page: Page, server: str):
+def test_a_view_that_is_drawn_anew_never_disappears_in_between(page, server):
     """What the view before left standing is hidden; what this one drew is not, once its next run has begun."""
     page.goto(f"{server}/?models=bundled:insects_vit&image=mayfly+nymph")
     ready(page)
@@ -261,7 +259,7 @@ def test_a_view_that_is_drawn_anew_never_disappears_in_between(page: Page, serve
     assert widths[0] == 0 < widths[1]
 
 
-def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: str):
+def test_the_first_sight_follows_the_pointer_and_the_blocks(page, server):
     """As somebody who has never been here: patches that are alike, on a photograph, and all heads beside them."""
     page.goto(server)
     ready(page)
@@ -284,7 +282,7 @@ def test_the_first_sight_follows_the_pointer_and_the_blocks(page: Page, server: 
     expect(page.get_by_text("layer 5 of 12 · head 1 of 6").first).to_be_visible(timeout=LONG_MS)
 
 
-def test_the_first_minute(page: Page, server: str, tmp_path: Path):
+def test_the_first_minute(page, server, tmp_path):
     """Read the call-outs of attention, click, move the layer, bring a photograph, keep it."""
     insects = f"{server}/?models=bundled:insects_vit&models=bundled:insects_swin&image=mayfly+nymph"
     page.goto(insects)
@@ -341,8 +339,8 @@ def test_the_first_minute(page: Page, server: str, tmp_path: Path):
     expect(page.get_by_test_id("stMain").locator("iframe")).to_have_count(1, timeout=LONG_MS)
 
 
-def test_a_reload_of_any_page_keeps_the_report(page: Page, server: str):
-    asked: list[str] = []
+def test_a_reload_of_any_page_keeps_the_report(page, server):
+    asked = []
     page.on("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
     page.goto(f"{server}/explore")
     ready_view(page)

@@ -5,10 +5,9 @@ import statistics
 import time
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import LONG_MS, box_of, click_at, fits, still
-from vizkit.lessons.lesson import Step
 from vizkit.lessons.shelf import files, opened
 from vizkit.views.bundled import title
 
@@ -23,7 +22,7 @@ FOCUSED = """() => {
 FIGURES = "canvas, img, svg.main-svg, table, .class-bars"
 
 
-def tab_to(page: Page, words: str) -> None:
+def tab_to(page, words):
     """Press Tab until what has the focus is called so."""
     for _ in range(MOST_TABS):
         if re.search(words, page.evaluate(FOCUSED), re.DOTALL):
@@ -32,7 +31,7 @@ def tab_to(page: Page, words: str) -> None:
     raise AssertionError(f"Tab never comes to {words}.")
 
 
-def answer(page: Page, step: Step) -> None:
+def answer(page, step):
     """Some guess, with keys."""
     question = step.question
     assert question is not None
@@ -58,7 +57,7 @@ def answer(page: Page, step: Step) -> None:
 
 
 @pytest.mark.rest
-def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
+def test_a_lesson_by_the_keyboard_alone(page, server):
     lesson = opened(NAME)
     page.goto(f"{server}/lessons")
     expect(page.get_by_role("button", name="Begin").first).to_be_visible(timeout=LONG_MS)
@@ -67,7 +66,7 @@ def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
     page.keyboard.press("Tab")  # past lesson 0, which asks nothing to be drawn
     tab_to(page, "^BUTTON Begin")
     page.keyboard.press("Enter")
-    taken: list[float] = []
+    taken = []
     for number, step in enumerate(lesson.steps, 1):
         expect(page.get_by_role("heading", name=step.title, exact=True)).to_be_visible()
         still(page)
@@ -94,11 +93,11 @@ def test_a_lesson_by_the_keyboard_alone(page: Page, server: str):
 
 @pytest.mark.product
 @pytest.mark.parametrize("name", sorted(files(), key=lambda name: name[0] == "0"))  # its model takes longest
-def test_begin_opens_a_lesson_with_its_model_and_picture_and_no_step_is_empty(page: Page, server: str, name: str):
+def test_begin_opens_a_lesson_with_its_model_and_picture_and_no_step_is_empty(page, server, name):
     """What a visitor reads in the sidebar, which a click inside of the page does not draw; with a guess in between."""
     lesson, side = opened(name), page.get_by_test_id("stSidebar")
 
-    def follows() -> None:
+    def follows():
         expect(side.get_by_role("combobox", name="Image")).to_have_value(lesson.picture)
         expect(side.locator(".st-key-models").get_by_text(title(lesson.model), exact=True)).to_be_visible()
 
@@ -126,7 +125,7 @@ def test_begin_opens_a_lesson_with_its_model_and_picture_and_no_step_is_empty(pa
     expect(page.get_by_role("heading", name="Where you and")).to_be_visible()
 
 
-def test_a_guess_on_a_telephone(phone: Page, server: str):
+def test_a_guess_on_a_telephone(phone, server):
     lesson = opened(NAME)
     number, step = next(
         (number, step) for number, step in lesson.questions if step.question and step.question.kind == "point"

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import LONG_MS, MAIN, box_of, ready
 
@@ -12,7 +12,7 @@ COUNT_SENT = """() => { window.__sent = 0; const own = WebSocket.prototype.send
 MODELS = "models=bundled:digits_vit&models=bundled:digits_swin&image=digit+3"
 
 
-def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
+def test_relevance_from_a_class_to_a_slow_map(page, server):
     page.goto(f"{server}/relevance?{MODELS.split('&')[0]}&image=digit+3")
     ready(page)
     expect(page.locator(f"{MAIN} figure canvas")).to_have_count(9)  # a large one and eight small ones
@@ -31,7 +31,7 @@ def test_relevance_from_a_class_to_a_slow_map(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_the_maps_of_trust_race_through_the_steps_without_the_server(page: Page, server: str):
+def test_the_maps_of_trust_race_through_the_steps_without_the_server(page, server):
     page.goto(f"{server}/relevance?models=bundled:insects_cnn&image=mayfly+nymph&relevance_view=Trust")
     ready(page)
     expect(page.locator("[class*='st-key-stop_trust']")).to_have_count(0, timeout=LONG_MS)

@@ -3,20 +3,20 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, pick, ready
 
 DAY = "2 0 2 6 - 1 1 - 2 1 [END]"
 
 
-def open_translate(page: Page, server: str, more: str = "") -> None:
+def open_translate(page, server, more=""):
     page.goto(f"{server}/sequences?{more}")
     ready(page)
     expect(page.locator(f"{MAIN} .translate")).to_have_attribute("data-written", re.compile("END"))
 
 
-def test_a_word_is_followed_forced_and_let_go(page: Page, server: str):
+def test_a_word_is_followed_forced_and_let_go(page, server):
     open_translate(page, server)
     canvas = page.locator(f"{MAIN} .translate")
     expect(canvas).to_have_attribute("data-written", DAY)
@@ -38,13 +38,13 @@ def test_a_word_is_followed_forced_and_let_go(page: Page, server: str):
     expect(canvas).to_have_attribute("data-written", DAY)
 
 
-def open_view(page: Page, server: str, title: str, more: str = "") -> None:
+def open_view(page, server, title, more=""):
     page.goto(f"{server}/sequences?sequences_view={title.replace(' ', '+')}{more}")
     ready(page)
 
 
 @pytest.mark.rest
-def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
+def test_a_hidden_word_is_guessed_and_the_mask_changed(page, server):
     open_view(page, server, "Masks", "&mask=BERT")
     text = page.get_by_role("textbox", name="Text")
     text.fill("20 july 1969")
@@ -61,7 +61,7 @@ def test_a_hidden_word_is_guessed_and_the_mask_changed(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_a_word_is_walked_through_a_layer(page: Page, server: str):
+def test_a_word_is_walked_through_a_layer(page, server):
     open_view(page, server, "Step by step", "&step=1&steps_layer=encoder+1")
     canvas = page.locator(f"{MAIN} .strips")
     expect(canvas).to_have_attribute("data-title", "Word")
@@ -80,7 +80,7 @@ def test_a_word_is_walked_through_a_layer(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page: Page, server: str):
+def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page, server):
     open_translate(page, server)
     page.get_by_role("button", name="Challenge: does a wrong weekday change the date?").click()
     wrong = page.locator(f"{MAIN} .translate .word.wrong")

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, click_at, ready, still
 from vizkit.figure.canvas.scripts import SCRIPTS, mounted
@@ -19,26 +19,26 @@ PLACE = """canvas => {
 }"""
 
 
-def lines(page: Page) -> list[str]:
+def lines(page):
     """What the two maps are of."""
     return [article.locator("p").first.inner_text() for article in page.locator(f"{MAIN} article").all()]
 
 
-def step_of(page: Page, words: str) -> None:
+def step_of(page, words):
     """Both models stand there."""
     for number in range(2):
         expect(page.locator(f"{MAIN} article").nth(number).locator("p").first).to_contain_text(words)
 
 
 @pytest.fixture
-def rollout(page: Page, server: str) -> Page:
+def rollout(page, server):
     page.goto(f"{server}/rollout?{MODELS}")
     ready(page)
     step_of(page, "layers 1 to 6 of 6")
     return page
 
 
-def test_a_slider_turns_all_models_before_it_is_let_go(rollout: Page):
+def test_a_slider_turns_all_models_before_it_is_let_go(rollout):
     slider = rollout.get_by_role("slider", name="Up to layer")
     for at in (0, 3, 1):
         slider.evaluate(DRAG, at)
@@ -55,7 +55,7 @@ def test_a_slider_turns_all_models_before_it_is_let_go(rollout: Page):
 
 
 @pytest.mark.rest
-def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
+def test_a_click_while_it_plays_keeps_the_step(rollout):
     rollout.get_by_role("slider", name="Up to layer").press("Home")
     rollout.wait_for_url("**rollout_depth=1**")
     rollout.get_by_role("button", name="Play").click()
@@ -71,7 +71,7 @@ def test_a_click_while_it_plays_keeps_the_step(rollout: Page):
 
 
 @pytest.mark.rest
-def test_a_small_map_turns_at_once_and_is_told(rollout: Page):
+def test_a_small_map_turns_at_once_and_is_told(rollout):
     third = rollout.locator(f"{MAIN} figure canvas").nth(2)
     third.scroll_into_view_if_needed()
     places = [rollout.locator(CANVAS).nth(number).evaluate(PLACE) for number in range(2)]
@@ -84,7 +84,7 @@ def test_a_small_map_turns_at_once_and_is_told(rollout: Page):
 
 
 @pytest.mark.rest
-def test_a_setting_keeps_the_step(rollout: Page):
+def test_a_setting_keeps_the_step(rollout):
     rollout.locator(f"{MAIN} figure canvas").nth(1).click()
     rollout.wait_for_url("**rollout_depth=2**")
     rollout.get_by_role("radio", name="max", exact=True).click()
@@ -94,7 +94,7 @@ def test_a_setting_keeps_the_step(rollout: Page):
 
 
 @pytest.mark.rest
-def test_steps_that_do_not_come_with_the_page_are_asked_for(page: Page, server: str):
+def test_steps_that_do_not_come_with_the_page_are_asked_for(page, server):
     """The weights of all windows and heads are too many to have them all: each block is drawn by the server, the next
     when the last has come."""
     page.goto(f"{server}/swin?swin_view=Window&models=bundled:insects_swin&swin_block=4")
@@ -108,7 +108,7 @@ def test_steps_that_do_not_come_with_the_page_are_asked_for(page: Page, server: 
     ready(page)
 
 
-def test_the_step_is_drawn_where_the_scrubber_comes_later(page: Page):
+def test_the_step_is_drawn_where_the_scrubber_comes_later(page):
     """The page gives no order in which its elements are made; the stage alone knows its step by itself."""
     field = {"name": "depth", "key": "depth", "label": "Layer", "help": "", "values": [1, 2], "value": None}
     frames = [[[{"kind": "line", "text": f"layer {value}"}]] for value in field["values"]]

@@ -2,11 +2,10 @@
 outputs of a notebook."""
 
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 import vizkit
 from tests.browser.steps import PHONE_PX, click_at
@@ -29,7 +28,7 @@ PIXELS = """canvas => canvas.getContext('2d').getImageData(0, 0, canvas.width, c
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory) -> str:
+def saved(tmp_path_factory):
     picture = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
     traces = [vizkit.trace(vizkit.load(f"bundled:digits_{name}"), picture) for name in ("vit", "swin")]
     path = tmp_path_factory.mktemp("saved") / "both.html"
@@ -37,7 +36,7 @@ def saved(tmp_path_factory) -> str:
     return path.as_uri()
 
 
-def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
+def test_a_click_moves_the_cursor_of_both_models(page, saved):
     page.goto(saved)
     expect(page.locator(CANVAS)).to_have_count(2)
     said = page.locator("output")
@@ -50,7 +49,7 @@ def test_a_click_moves_the_cursor_of_both_models(page: Page, saved: str):
     expect(said.first).to_contain_text("row 7, column 1 of 8 × 8 gives")
 
 
-def test_layer_head_and_query_change_the_map(page: Page, saved: str):
+def test_layer_head_and_query_change_the_map(page, saved):
     page.goto(saved)
     canvas, lines = page.locator(CANVAS).first, page.locator("section > small:first-of-type")
     expect(lines.first).to_contain_text("layer 6 of 6 · mean of the heads")
@@ -67,7 +66,7 @@ def test_layer_head_and_query_change_the_map(page: Page, saved: str):
     assert len(set(seen)) == 4
 
 
-def test_what_the_page_says_are_the_weights(page: Page, saved: str):
+def test_what_the_page_says_are_the_weights(page, saved):
     page.goto(saved)
     picture = np.random.default_rng(0).integers(0, 256, (96, 96, 3), dtype=np.uint8)
     trace = vizkit.trace(vizkit.load("bundled:digits_vit"), picture)
@@ -83,7 +82,7 @@ def test_what_the_page_says_are_the_weights(page: Page, saved: str):
 
 @pytest.mark.product
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved: str, scheme: str):
+def test_a_phone_shows_it_without_scrolling_sideways(chromium, saved, scheme):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = context.new_page()
     page.goto(saved)
@@ -101,7 +100,7 @@ def saved_view(tmp_path_factory):
     models = {name: vizkit.load(f"bundled:{name}") for name in names}
     picture = samples.picture("digit 3")
 
-    def page_of(name: str) -> str:
+    def page_of(name):
         every = [Subject(lambda own=own: own, picture, image="digit 3", model=name) for name, own in models.items()]
         view, able, of = class_of(name)(), [], every[:2]
         for each in [subject(FITTING[name])] if name in FITTING else every:
@@ -120,8 +119,8 @@ def saved_view(tmp_path_factory):
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("of_page", "name"), [(entry.page, name) for name, entry in VIEWS.items()])
-def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, of_page: str, name: str):
+@pytest.mark.parametrize("of_page, name", [(entry.page, name) for name, entry in VIEWS.items()])
+def test_a_saved_view_opens_from_its_file(page, phone, saved_view, of_page, name):
     address, errors = saved_view(name), []
     for tab in (page, phone):
         tab.on("pageerror", lambda error: errors.append(str(error)))
@@ -143,7 +142,7 @@ def test_a_saved_view_opens_from_its_file(page: Page, phone: Page, saved_view, o
         expect(scrubber.get_by_role("button", name="Pause")).to_be_visible()
 
 
-def test_a_cell_of_the_scores_tells_its_products_without_a_server(page: Page, saved_view):
+def test_a_cell_of_the_scores_tells_its_products_without_a_server(page, saved_view):
     page.goto(saved_view("flow"))
     page.locator("canvas.cells").press("ArrowDown")
     expect(page.get_by_text(re.compile(r"the 24 products sum to −?[\d.]+, times 0.204 is"))).to_be_visible()
@@ -173,10 +172,10 @@ STEPS = """async () => {  // milliseconds of the slowest step, each at its best,
 
 
 @pytest.fixture
-def quiet(page: Page) -> Iterator[Page]:
+def quiet(page):
     """A window whose page asks nothing of the network and says nothing on the console."""
     page.set_viewport_size({"width": 1440, "height": 1000})
-    said: list[str] = []
+    said = []
     page.on("console", lambda message: said.append(message.text))
     page.on("request", lambda request: said.append(request.url) if request.url.startswith("http") else None)
     yield page
@@ -184,7 +183,7 @@ def quiet(page: Page) -> Iterator[Page]:
     assert said == []
 
 
-def test_its_step_is_turned_in_the_browser(quiet: Page, saved_view):
+def test_its_step_is_turned_in_the_browser(quiet, saved_view):
     page = quiet
     page.goto(saved_view("rollout"))
     line, step = page.locator(LINE).first, page.locator(".scrubber b")
@@ -205,7 +204,7 @@ def test_its_step_is_turned_in_the_browser(quiet: Page, saved_view):
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_a_step_is_quick_and_moves_nothing(quiet: Page, saved_view):
+def test_a_step_is_quick_and_moves_nothing(quiet, saved_view):
     quiet.goto(saved_view("rollout"))
     expect(quiet.locator(LINE).first).to_contain_text("layers 1 to 6 of 6")
     for width in (1440, 390):
@@ -215,7 +214,7 @@ def test_a_step_is_quick_and_moves_nothing(quiet: Page, saved_view):
         assert measured["slowest"] < 30, measured
 
 
-def test_one_cursor_for_all_its_maps(quiet: Page, saved_view):
+def test_one_cursor_for_all_its_maps(quiet, saved_view):
     quiet.goto(saved_view("explore"))
     said = quiet.locator("article output[aria-live]").filter(has_text=" gives ")  # of the large maps
     expect(said.first).to_contain_text("row 5, column 5")  # the middle
@@ -230,7 +229,7 @@ def test_one_cursor_for_all_its_maps(quiet: Page, saved_view):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_its_colours_are_those_of_the_reader(chromium, saved_view, scheme: str):
+def test_its_colours_are_those_of_the_reader(chromium, saved_view, scheme):
     context = chromium.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
     page = context.new_page()
     page.goto(saved_view("rollout"))

@@ -2,9 +2,8 @@
 
 import re
 import shutil
-from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, fits, go_to, ready
 from vizkit.views import bundled
@@ -12,7 +11,7 @@ from vizkit.views import bundled
 LONG_MS = 300_000  # a process that imports torch, on a machine with other work
 
 
-def enter(page: Page, key: str, text: str, said: str) -> None:
+def enter(page, key, text, said):
     """`said`: what the command beside the form says of it, which only the next run does."""
     field = page.locator(f".st-key-{key} input").first
     field.click()
@@ -22,12 +21,12 @@ def enter(page: Page, key: str, text: str, said: str) -> None:
     ready(page)
 
 
-def turn_to(page: Page, name: str) -> None:
+def turn_to(page, name):
     go_to(page, name)
     ready(page)
 
 
-def test_from_the_form_to_the_picker(page: Page, server: str):
+def test_from_the_form_to_the_picker(page, server):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/train?models=bundled:digits_cnn&image=digit+3&train_view=Start")
     ready(page)
@@ -58,7 +57,7 @@ def test_from_the_form_to_the_picker(page: Page, server: str):
     expect(page.locator(f"{MAIN} canvas[role='application']").first).to_be_visible(timeout=LONG_MS)
 
 
-def test_the_recipe_that_is_shown_is_that_of_the_task(page: Page, server: str):
+def test_the_recipe_that_is_shown_is_that_of_the_task(page, server):
     page.goto(f"{server}/train?train_view=Start")
     ready(page)
     shown = page.get_by_role("combobox", name="Recipe")
@@ -68,7 +67,7 @@ def test_the_recipe_that_is_shown_is_that_of_the_task(page: Page, server: str):
     expect(page.get_by_text("a third of the rate from scratch")).to_be_visible()
 
 
-def test_a_view_turns_over_the_steps_of_a_run(page: Page, phone: Page, server: str, home: Path):
+def test_a_view_turns_over_the_steps_of_a_run(page, phone, server, home):
     shutil.copytree(bundled.RECORDED_FOLDER, home / "runs" / "learned", dirs_exist_ok=True)
     page.goto(f"{server}/rollout?models=run:learned&image=digit+3")
     ready(page)

@@ -3,13 +3,12 @@ forged one sends changes nothing."""
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Browser, Dialog, Page, Request, TimeoutError, WebSocketRoute, expect
+from playwright.sync_api import TimeoutError, expect
 
 from tests import hostile
 from tests.browser.conftest import serving, watched
@@ -30,7 +29,7 @@ READ_NO_MODEL = ("train?train_view=Watch",)
 
 
 @pytest.fixture
-def hostile_run(home: Path) -> Iterator[None]:
+def hostile_run(home):
     """Among the runs of the server one that carries hostile names in every file."""
     run = hostile.run(home / "runs", "vit", "digits_vit", 10)
     yield
@@ -38,15 +37,15 @@ def hostile_run(home: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def elsewhere(page: Page, server: str) -> Iterator[list[str]]:
+def elsewhere(page, server):
     """The requests of the page to other hosts, and the dialogs that it opens."""
-    found: list[str] = []
+    found = []
 
-    def note_request(request: Request) -> None:
+    def note_request(request):
         if not request.url.startswith((server, "data:", "blob:")):
             found.append(request.url)
 
-    def note_dialog(dialog: Dialog) -> None:
+    def note_dialog(dialog):
         found.append(dialog.message)
         dialog.dismiss()
 
@@ -59,7 +58,7 @@ def elsewhere(page: Page, server: str) -> Iterator[list[str]]:
 
 @pytest.mark.rest
 @pytest.mark.usefixtures("hostile_run")
-def test_no_request_leaves_for_another_host(page: Page, server: str, elsewhere: list[str]):
+def test_no_request_leaves_for_another_host(page, server, elsewhere):
     page.goto(server)
     expect(page.locator("[data-testid='stTopNav']")).to_be_visible(timeout=LONG_MS)
     expect(page.locator("link[rel='shortcut icon']")).to_have_attribute("href", re.compile("^data:image/svg"))
@@ -79,7 +78,7 @@ def test_no_request_leaves_for_another_host(page: Page, server: str, elsewhere: 
     assert elsewhere == []
 
 
-def choose_the_hostile_run(page: Page) -> None:
+def choose_the_hostile_run(page):
     """Once more where the page ran again just then, as it does after its address has changed: that closes the list."""
     field = page.locator(".st-key-models input").first
     option = page.get_by_role("option").filter(has_text=hostile.HOST).first
@@ -97,15 +96,15 @@ def choose_the_hostile_run(page: Page) -> None:
 CLICKED = re.compile(rb'"point":\[([^\]]{9,})\]')
 
 
-def test_a_forged_place_breaks_no_page(chromium: Browser, server: str):
+def test_a_forged_place_breaks_no_page(chromium, server):
     """On its way to the server a click becomes a place that is none, in as many bytes."""
-    forged: list[bytes] = []
+    forged = []
 
-    def forge(clicked: re.Match[bytes]) -> bytes:
+    def forge(clicked):
         forged.append(clicked[1])
         return b'"point":[' + b"NaN,1e9".ljust(len(clicked[1])) + b"]"
 
-    def between(browser: WebSocketRoute) -> None:
+    def between(browser):
         behind = browser.connect_to_server()
         browser.on_message(lambda said: behind.send(CLICKED.sub(forge, said) if isinstance(said, bytes) else said))
 
@@ -136,7 +135,7 @@ BUNDLED = Path(__file__).parents[2] / "vizkit" / "bundled" / "digits_vit"
 
 
 @pytest.fixture
-def other_server(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+def other_server(home, tmp_path, monkeypatch):
     """Beside the server of all journeys one with the same runs, one of them new to both."""
     shared = home / "runs" / "shared"
     shutil.copytree(BUNDLED, shared)
@@ -147,9 +146,9 @@ def other_server(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     shutil.rmtree(shared)
 
 
-def visit(page: Page, address: str) -> list[str]:
+def visit(page, address):
     """Open Explore on a run of the shared folder; gives the addresses that were answered with an error."""
-    failed: list[str] = []
+    failed = []
     page.on("response", lambda answer: failed.append(f"{answer.status} {answer.url}") if answer.status >= 400 else None)
     page.goto(f"{address}/?models=run:shared&image=digit+3")
     ready(page)
@@ -157,7 +156,7 @@ def visit(page: Page, address: str) -> list[str]:
 
 
 @pytest.mark.rest
-def test_two_visitors_two_servers_one_folder_of_runs(chromium: Browser, server: str, other_server: str, tmp_path: Path):
+def test_two_visitors_two_servers_one_folder_of_runs(chromium, server, other_server, tmp_path):
     photo = tmp_path / "mine.png"
     Image.fromarray(np.random.default_rng(5).integers(0, 256, (60, 80, 3), dtype=np.uint8)).save(photo)
     ports = [int(address.rpartition(":")[2]) for address in (server, other_server)]

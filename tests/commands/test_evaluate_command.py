@@ -140,7 +140,7 @@ def test_asked_to_stop_it_says_how_to_go_on(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    "arguments, word",
     [
         (["nowhere", "--model", "bundled:digits_cnn"], "nowhere"),
         (["digits"], "--model"),

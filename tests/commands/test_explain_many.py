@@ -120,7 +120,7 @@ def test_tf32_is_for_gpus_that_have_it_and_is_told(photos, tmp_path, capsys, mon
     assert not any(results.table["no_map"].to_pylist())
 
 
-@pytest.mark.parametrize(("target", "classes"), [("label", [3, 3, None, 7, 7]), ("4", [4, 4, None, 4, 4])])
+@pytest.mark.parametrize("target, classes", [("label", [3, 3, None, 7, 7]), ("4", [4, 4, None, 4, 4])])
 def test_the_class_is_chosen(photos, tmp_path, target, classes):
     assert explained(photos, tmp_path / "maps", "--method", "grad-cam", "--target", target) == 0
     table = opened(tmp_path / "maps").table
@@ -187,7 +187,7 @@ def test_another_method_needs_another_folder(photos, whole, capsys):
 
 
 @pytest.mark.parametrize(
-    ("output", "words"), [("map.png", "need a folder"), ("no/where/maps", "cannot be written: No such file")]
+    "output, words", [("map.png", "need a folder"), ("no/where/maps", "cannot be written: No such file")]
 )
 def test_outputs_that_cannot_be(photos, tmp_path, capsys, output, words):
     assert explained(photos, tmp_path / output) == 2

@@ -204,7 +204,7 @@ def test_score_of_a_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "expected"),
+    "options, expected",
     [
         (["-o", "t.txt"], "ends in .md or .csv or .json"),
         (["--images", "0"], "--images. Must be > 0"),

@@ -63,7 +63,7 @@ CKA = ["cka", "bundled:digits_vit", "--data", "digits", "--images", "8", "--batc
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("given", "name", "first"),
+    "given, name, first",
     [
         (CKA, "all.CSV", b"layer,"),
         (CKA, "all.NPZ", b"PK"),
@@ -82,7 +82,7 @@ def test_an_ending_in_capitals_is_the_same_kind_of_file(given, name, first, tmp_
 
 
 @pytest.mark.parametrize(
-    ("command", "words"), [("explained", "OUT.png, the maps over the image"), ("receptive-field", "A table to write.")]
+    "command, words", [("explained", "OUT.png, the maps over the image"), ("receptive-field", "A table to write.")]
 )
 def test_what_is_written_stands_in_the_help(command, words, capsys):
     assert main([command, "--help"]) == 0

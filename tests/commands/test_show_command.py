@@ -93,7 +93,7 @@ def test_a_file_may_be_called_as_a_sample(show, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    "options, sentence",
     [
         (["--depth", "x"], "depth is a number from 1, not 'x'."),
         (["--fusion", "sum"], "fusion cannot be 'sum': there are mean, max, min."),
@@ -118,7 +118,7 @@ def test_what_is_wrong_is_a_sentence(show, tmp_path, options, sentence):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    "given, sentence",
     [
         ({"view": "rolout"}, "There is no view 'rolout': see --list."),
         ({"image": "nowhere.png"}, "There is no file at this path; give the path of an image."),

@@ -1,17 +1,14 @@
 """Scenes written in COCO's format, as somebody's tool does it."""
 
 import json
-from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from vizkit.datasets.scenes.annotated import Annotated
 from vizkit.datasets.scenes.coco import FILE
 
 
-def write_coco(folder: Path, scenes: Iterable[Annotated], labels: Sequence[str]) -> None:
+def write_coco(folder, scenes, labels):
     """Pictures as 000000.png … and annotations.json."""
     folder.mkdir(parents=True, exist_ok=True)
     images, annotations = [], []
@@ -42,7 +39,7 @@ def write_coco(folder: Path, scenes: Iterable[Annotated], labels: Sequence[str])
     (folder / FILE).write_text(json.dumps({"images": images, "annotations": annotations, "categories": categories}))
 
 
-def run_lengths(mask: np.ndarray) -> tuple[int, ...]:
+def run_lengths(mask):
     """How many pixels down the columns are off, on, off, …"""
     flat = mask.T.ravel()
     ends = np.flatnonzero(np.diff(flat)) + 1

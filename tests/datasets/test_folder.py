@@ -102,7 +102,7 @@ def test_a_new_picture_moves_few_of_its_class(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("pictures", "expected"), [(0, [0, 0, 0]), (1, [1, 0, 0]), (2, [1, 0, 1]), (3, [1, 1, 1]), (4, [2, 1, 1])]
+    "pictures, expected", [(0, [0, 0, 0]), (1, [1, 0, 0]), (2, [1, 0, 1]), (3, [1, 1, 1]), (4, [2, 1, 1])]
 )
 def test_small_classes(pictures, expected):
     assert counts(pictures, {"train": 0.7, "val": 0.15, "test": 0.15}) == expected

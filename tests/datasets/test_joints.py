@@ -25,7 +25,7 @@ def test_joints_lie_where_legs_are_drawn(split):
 
 
 def test_insects_of_a_kind_have_the_same_joints():
-    counts: dict[int, set[int]] = {}
+    counts = {}
     for index in range(36):
         counts.setdefault(insects.label_of(index, "test"), set()).add(len(joints(index, split="test")))
     assert all(len(each) == 1 for each in counts.values())

@@ -94,7 +94,7 @@ def of(folder, annotations, image=None, categories=None):
 
 
 @pytest.mark.parametrize(
-    ("annotation", "words"),
+    "annotation, words",
     [
         (thing([5, 5, 9, 2]), "outside its image of 10 × 10"),
         (thing([-4, 0, 6, 2]), "outside"),
@@ -127,7 +127,7 @@ def test_a_box_that_does_not_hold_is_left_out_and_said(tmp_path, annotation, wor
 
 
 @pytest.mark.parametrize(
-    ("image", "words"),
+    "image, words",
     [
         ({"file_name": "../../etc/passwd"}, "no file below"),
         ({"file_name": "/etc/passwd"}, "no file below"),
@@ -150,7 +150,7 @@ def test_a_picture_that_is_none_is_left_out_and_said(tmp_path, image, words):
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    "content, words",
     [
         ("", "not JSON"),
         ("[" * 100_000, "not JSON"),

@@ -21,7 +21,7 @@ MIXED = (ATEN._to_copy.default, ATEN.to.device, ATEN.copy_.default)
 INDEXED = (ATEN.index.Tensor, ATEN.index_put_.default, ATEN.index_put.default)
 
 
-FETCHED: list[int] = []
+FETCHED = []
 """The bytes of every tensor that was copied from the device to the CPU."""
 
 

@@ -118,7 +118,7 @@ def test_where_too_little_is_left_for_the_next_pass_all_is_fetched_at_once(monke
         assert {layer.weights.device.type for layer in made.attention} == {"cpu"}
 
 
-@pytest.mark.parametrize(("allocated", "roomy"), [(49, True), (51, False)])
+@pytest.mark.parametrize("allocated, roomy", [(49, True), (51, False)])
 def test_half_of_a_gpu_stays_free(allocated, roomy, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (20, 100))  # torch has reserved what it has freed
     monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 80)

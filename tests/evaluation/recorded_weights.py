@@ -12,7 +12,7 @@ from vizkit.views.measured_with import EXPERIMENTS, WEIGHTS, digest
 from vizkit.writing import read_record
 
 
-def models() -> dict[str, list[str]]:
+def models():
     """The models of every record, by their folders."""
     every = {f"heads/{file.name}": [file.stem] for file in sorted((EXPERIMENTS / "heads").glob("*.json"))}
     for name in ("deciding/insects.json", "similarity/digits.json", "similarity/insects.json"):
@@ -30,11 +30,11 @@ def models() -> dict[str, list[str]]:
     return every
 
 
-def content(record: str) -> dict:
+def content(record):
     return json.loads((EXPERIMENTS / record).read_text(encoding="utf-8"))
 
 
-def weights() -> dict[str, dict[str, str]]:
+def weights():
     assert all((bundled.FOLDER / each / "model.safetensors").is_file() for row in models().values() for each in row)
     return {record: {model: digest(model) for model in row} for record, row in models().items()}
 

@@ -27,7 +27,7 @@ DIFFER = np.array([False, True, False, False, True])
 
 
 @pytest.mark.parametrize(
-    ("chosen", "expected"),
+    "chosen, expected",
     [
         (Filter(), [0, 1, 2, 3, 4]),
         (Filter(label=1), [2, 3, 4]),
@@ -46,7 +46,7 @@ def test_what_passes(judged, chosen, expected):
 
 
 @pytest.mark.parametrize(
-    ("order", "expected"),
+    "order, expected",
     [
         ("hardest first", [3, 1, 4, 0]),
         ("most confident first", [0, 1, 4, 3]),
@@ -69,7 +69,7 @@ def test_models_disagree_by_the_names_of_their_classes():
 
 
 @pytest.mark.parametrize(
-    ("count", "page", "expected"),
+    "count, page, expected",
     [
         (0, 1, (1, slice(0, 0))),
         (24, 1, (1, slice(0, 24))),

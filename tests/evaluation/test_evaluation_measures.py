@@ -229,7 +229,7 @@ def test_a_ratio_is_one_of_sums_and_its_interval_one_of_drawn_examples():
 
 
 # ---- paired tests ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (5, 0), (1, 1), (12, 25), (80, 50), (3, 200)])
+@pytest.mark.parametrize("only_a, only_b", [(0, 0), (5, 0), (1, 1), (12, 25), (80, 50), (3, 200)])
 def test_mcnemar_equals_statsmodels(only_a, only_b):
     theirs = their_mcnemar([[40, only_a], [only_b, 9]], exact=True).pvalue
     assert mcnemar(only_a, only_b) == pytest.approx(min(1.0, theirs))
@@ -272,10 +272,10 @@ def test_two_sided_and_symmetric():
 
 
 @pytest.mark.parametrize(
-    ("p", "words"),
+    "p, words",
     [(9e-5, "p < 0.0001"), (1e-4, "p = 0.0001"), (0.0625, "p = 0.062"), (0.1, "p = 0.10"), (0.5, "p = 0.50")],
 )
-def test_the_whole_sentence_of_a_pair_and_of_several(p: float, words: str):
+def test_the_whole_sentence_of_a_pair_and_of_several(p, words):
     pair = Pair("a", "b", 1200, 16, 4, Interval(0.01, -0.005, 0.025), p, 1.0, 1)
     said = (
         "On these images a and b do not differ significantly: +1.0 percentage points (95 % interval −0.5 to "

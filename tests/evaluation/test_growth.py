@@ -175,7 +175,7 @@ def test_the_recording_is_what_is_measured_now(cached):
 
 
 @pytest.mark.parametrize(
-    ("model", "missing"),
+    "model, missing",
     [
         ("digits_cnn", {"distance", "entropy", "importance", "positions"}),
         ("digits_mlp", {*WHAT} - {"layers", "weights", "gradients", "images"}),
@@ -209,7 +209,7 @@ def test_a_run_that_is_not_here_is_a_sentence():
 
 
 @pytest.mark.parametrize(
-    ("run", "what", "reach", "cut"),
+    "run, what, reach, cut",
     [
         ("small ViT · insects", "positions", [-1, 1.02], False),
         ("small ViT · digits", "positions", [0, 1.02], False),

@@ -98,7 +98,7 @@ def test_a_run_that_is_not_here_or_reads_texts_is_a_sentence():
 
 
 @pytest.mark.parametrize(
-    ("model", "method"), [("digits_cnn", "grad_cam"), ("digits_swin", "generic_relevance"), ("digits_mlp", "")]
+    "model, method", [("digits_cnn", "grad_cam"), ("digits_swin", "generic_relevance"), ("digits_mlp", "")]
 )
 def test_a_network_without_a_class_token_has_the_map_that_it_can_have(tmp_path, monkeypatch, model, method):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path / "cache"))

@@ -17,7 +17,7 @@ from vizkit.models.detection.opening import Detector
 SIZES = {"dim": 16, "heads": 2, "hidden": 16, "encoder_depth": 1, "decoder_depth": 1, "queries": 5, "groups": 1}
 
 
-def made_of(queries, boxes) -> Habits:
+def made_of(queries, boxes):
     count = len(queries)
     return Habits(
         9, 0.5, 3, np.array(queries, int), np.zeros(count, int), np.ones(count), np.array(boxes, float).reshape(-1, 4)
@@ -48,7 +48,7 @@ def test_all_boxes_above_the_threshold_are_counted_and_kept():
         lambda index: Annotated(pictures[index], np.zeros((0, 4)), np.zeros(0, int)),
         "",
     )
-    heard: list[int] = []
+    heard = []
     made = habits(detector, scenes, 0.0, heard.append)
     assert heard == [10, 12]
     assert np.bincount(made.queries).tolist() == [12] * 5

@@ -161,7 +161,7 @@ def test_a_model_of_the_sidebar_that_was_not_tested_is_named():
     assert lines[0] == "CNN · digits was not tested on these images: evaluate it above."
 
 
-def charts(chosen: list[str], **asked: str) -> list[str]:
+def charts(chosen, **asked):
     of = Subject(no_model, no_picture())
     of.chosen = chosen
     return [block.title for block in flat(Results(evaluated="insects", **asked).show(of)) if isinstance(block, Chart)]

@@ -235,7 +235,7 @@ class Stream:
         return iter(self.rows)
 
 
-@pytest.mark.parametrize(("images", "parts"), [(None, 2), (5, 1)])
+@pytest.mark.parametrize("images, parts", [(None, 2), (5, 1)])
 def test_a_stream_is_read_as_it_comes(pictures, files, tmp_path, monkeypatch, images, parts):
     labels = ("blue", "green", "red")
     rows = [{"image": {"bytes": content}, "label": labels.index(label)} for _, label, content in files]

@@ -124,7 +124,7 @@ def test_the_command_lists_and_draws_them(written, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    "options, sentence",
     [
         (["nobody.png", "--alike", "0.1", "0.1"], "No image 'nobody.png' has vectors"),
         (["broken.png", "--alike", "0.1", "0.1"], "No image 'broken.png' has vectors"),

@@ -6,14 +6,14 @@ from xml.etree import ElementTree
 import numpy as np
 
 
-def numbers(values: list | dict) -> list:
+def numbers(values):
     """An array of such a figure; plotly packs those of numpy."""
     if isinstance(values, dict):
         return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
     return values
 
 
-def bars(markup: str) -> dict[str, list]:
+def bars(markup):
     """What `class_bars` drew: value, name, number and colour of every row, left and width of its bar in percent."""
     drawn = ElementTree.fromstring(markup)
     rows = drawn.findall(".//div[@class='row']")

@@ -7,7 +7,7 @@ from functools import lru_cache
 MOST = 2**16
 
 
-def remember_texts() -> None:
+def remember_texts():
     """Colours and names of properties that plotly has read once. Only where plotly has been imported, for it takes
     longer than most tests."""
     if "plotly.basedatatypes" not in sys.modules:

@@ -16,7 +16,7 @@ WHOLE = (0.0, 0.0, 60.0, 40.0)
 PLACES = np.array([[0.0, 0.1, 0.2], [0.3, 0.4, 0.5]])
 
 
-def blend(level: int) -> np.ndarray:
+def blend(level):
     opacity = FLOOR + (CEILING - FLOOR) * level / 255
     return np.round((1 - opacity) * GROUND + opacity * colours()[level]).astype(np.uint8)
 

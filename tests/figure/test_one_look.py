@@ -108,7 +108,7 @@ def builders():
     return made
 
 
-def foreign(figure: go.Figure) -> list[str]:
+def foreign(figure):
     """What is wrong with the look of a figure: another template, colours of no palette."""
     bad = [] if figure.layout.template == template() else ["template"]
     spec = figure.to_plotly_json()
@@ -187,7 +187,7 @@ LAB = np.array(
 )
 
 
-def nearest(colours: tuple[str, ...], eyes: str) -> float:
+def nearest(colours, eyes):
     """The least distance of two colours in OKLab, white being 1."""
     rgb = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)

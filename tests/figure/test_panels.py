@@ -17,12 +17,12 @@ from vizkit.figure.saved.png import png
 from vizkit.figure.saved.svg import svg
 
 
-def plate_of(panel: Panel) -> Plate:
+def plate_of(panel):
     marks, end = chart_marks(panel, 0.0)
     return Plate(480.0, end + 10, "", tuple(marks))
 
 
-def words(plate: Plate) -> list[str]:
+def words(plate):
     return [mark.text for mark in plate.marks if isinstance(mark, Words)]
 
 
@@ -112,7 +112,7 @@ def test_cells_carry_their_numbers_where_there_is_room():
     assert panel_of(heat_map(np.eye(2), "key", "query")).digits is None
 
 
-@pytest.mark.parametrize(("dash", "drawn"), [("solid", [10.0]), ("dash", [6.0, 1.0]), ("dot", [1.5, 1.5, 1.5])])
+@pytest.mark.parametrize("dash, drawn", [("solid", [10.0]), ("dash", [6.0, 1.0]), ("dot", [1.5, 1.5, 1.5])])
 def test_a_dashed_line_is_drawn_in_pieces_that_follow_its_bends(dash, drawn):
     pieces = Stroke(((0.0, 0.0), (4.0, 0.0), (4.0, 6.0)), "#000000", 1.0, dash).pieces()
     lengths = [sum(np.hypot(*np.subtract(b, a)) for a, b in pairwise(piece)) for piece in pieces]

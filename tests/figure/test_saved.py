@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import Outline, Overlay, Plate, Words, clean, fitting, font, wrapped
+from vizkit.figure.saved.plate import Outline, Overlay, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_bar, map_marks, top_lines
 from vizkit.figure.saved.small_maps import SmallMap, small_maps
@@ -20,7 +20,7 @@ HOSTILE = "<script>alert(1)</script>![x](http://evil.test/a.png)\x00\x1b[31m" + 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def captions(**changed) -> Captions:
+def captions(**changed):
     said = {
         "title": "Attention: layer 2",
         "lines": ["Model a · image b"],
@@ -30,19 +30,19 @@ def captions(**changed) -> Captions:
     return Captions(**said | changed)
 
 
-def one_map(image, box_xyxy, of: MapOf, said: Captions) -> Plate:
+def one_map(image, box_xyxy, of, said):
     marks, y = top_lines(said, WIDTH)
     made, y = map_marks(image, box_xyxy, of, y)
     return below([*marks, *made], said, WIDTH, y)
 
 
-def drawn(**changed) -> Plate:
+def drawn(**changed):
     places = np.array([[0.0, 0.1, 0.0], [0.2, 0.0, 0.5]])
     options = {"places": places, "scale": between(0, 0.5, "%"), "quantity": "share of the attention"}
     return one_map(GREY, (15.0, 5.0, 45.0, 35.0), MapOf(**options | changed), captions())
 
 
-def words(plate: Plate) -> list[str]:
+def words(plate):
     return [mark.text for mark in plate.marks if isinstance(mark, Words)]
 
 
@@ -63,7 +63,7 @@ def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():
     (over,) = [mark for mark in plate.marks if isinstance(mark, Overlay)]
     pixels, times = np.asarray(image), image.width / plate.width
 
-    def at(x: float, y: float) -> list[int]:
+    def at(x, y):
         """The colour at a point of the photograph, in its pixels."""
         scale = over.width / GREY.shape[1]
         return pixels[round((over.y + y * scale) * times), round((over.x + x * scale) * times)].tolist()

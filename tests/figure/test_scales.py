@@ -88,7 +88,7 @@ def test_positions_lie_on_the_bar_and_keep_the_order(values):
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 @pytest.mark.parametrize("scale", [SHARES, OWN, SIGNED_SHARES, between(-1, 1, signed=True), robust([MAP])])
-def test_the_browser_finds_the_same_colours(scale: Scale):
+def test_the_browser_finds_the_same_colours(scale):
     values = MAP.ravel() if not scale.signed else MAP.ravel() - 0.2
     code = "".join(file.read_text(encoding="utf-8") for file in SCRIPTS["vizkit_look"].js[:2])
     call = f"const scale = scaleOf({json.dumps(scale.packed())}, {values.tolist()}, 4, 0)\n"

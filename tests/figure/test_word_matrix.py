@@ -8,7 +8,7 @@ from vizkit.figure.sequences.word_matrix import WordMatrix, short
 
 
 @pytest.mark.parametrize(
-    ("value", "text"),
+    "value, text",
     [
         (0.268, ".268"),
         (1.0, "1"),
@@ -22,7 +22,7 @@ from vizkit.figure.sequences.word_matrix import WordMatrix, short
         (-1.0, "−1"),
     ],
 )
-def test_numbers_are_short(value: float, text: str):
+def test_numbers_are_short(value, text):
     assert short(value) == text
 
 

@@ -133,7 +133,7 @@ def test_what_has_no_page_is_a_sentence_there(shown, monkeypatch):
 
 # ---- what is wrong ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("settings", "sentence"),
+    "settings, sentence",
     [
         ({"fusoin": "max"}, "Rollout has no setting 'fusoin'; the nearest is fusion."),
         ({"fusion": "sum"}, "fusion cannot be 'sum': there are mean, max, min."),
@@ -154,7 +154,7 @@ def test_a_wrong_setting_is_a_sentence(digits, settings, sentence):
 
 
 @pytest.mark.parametrize(
-    ("name", "model", "image", "sentence"),
+    "name, model, image, sentence",
     [
         ("rolout", "digits", DIGIT, "There is no view 'rolout'; the nearest is rollout."),
         ("rollout", "digits", None, "Rollout shows something of an image: give one."),

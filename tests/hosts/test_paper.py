@@ -12,7 +12,7 @@ from PIL import Image
 from tests.hosts.toy import HEAT, RGB, Toy, subject
 from vizkit.figure.canvas.rows import Rows
 from vizkit.figure.charts import bars, heat_map
-from vizkit.figure.saved.plate import Outline, Overlay, Plate, Raster, Stroke, Words, font
+from vizkit.figure.saved.plate import Outline, Overlay, Raster, Stroke, Words, font
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import MARGIN, WIDTH, Captions
 from vizkit.figure.saved.svg import svg
@@ -49,11 +49,11 @@ CELL = Tile("", HEAT), subject()
 CAPTIONS = Captions("A title: layer 2 of 3", ["a line"], ["a footer"], {"Source": "a link"})
 
 
-def sheet(*names: str):
+def sheet(*names):
     return plate(Toy(), [subject(name) for name in names or ("Toy",)], CAPTIONS)
 
 
-def words_of(drawn) -> list[str]:
+def words_of(drawn):
     return [mark.text for mark in drawn.marks if isinstance(mark, Words)]
 
 
@@ -120,7 +120,7 @@ def test_models_stand_beside_one_another_under_their_names():
     assert places["three"][1] > places["one"][1] + 400
 
 
-def covered(mark) -> tuple[float, float, float, float]:
+def covered(mark):
     """(left, top, right, bottom) of what has an area of its own, a little less than all of it."""
     if isinstance(mark, Words):
         wide = font(mark.size).getlength(mark.text)
@@ -154,7 +154,7 @@ def page(*blocks):
     return paper_sheet([([subject()], blocks)], CAPTIONS)
 
 
-def bar(name: str, count: int = 3) -> Chart:
+def bar(name, count=3):
     return Chart(
         bars([f"{name} {index}" for index in range(count)], [float(index) for index in range(count)], "shares", name),
         name,
@@ -175,7 +175,7 @@ def test_columns_without_room_stand_below_one_another():
 def test_four_maps_stand_two_by_two():
     """Three need 320 points each, so they stand below one another; of four to compare 221 are enough."""
 
-    def rows(count: int) -> list[int]:
+    def rows(count):
         over = Map(Rows(HEAT.reshape(1, 4), (2, 2)), (0.5, 0.5), "", "quantity")
         tops = [mark.y for mark in page(Columns(((over,),) * count)).marks if isinstance(mark, Overlay)]
         return [tops.count(top) for top in sorted(set(tops))]
@@ -186,7 +186,7 @@ def test_four_maps_stand_two_by_two():
 def test_cells_stand_beside_one_another_where_their_names_can_be_read():
     """Six names of 30 points have no room in 221 less 74 for those of the rows; twelve have none below either."""
 
-    def tops(name: str, count: int) -> list[float]:
+    def tops(name, count):
         part = (Chart(heat_map(np.eye(count), "key", "query", x_names=[f"{at} {name}" for at in range(count)]), ""),)
         drawn = page(Columns((part, part)))
         return [mark.y for mark in drawn.marks if isinstance(mark, Raster) and mark.rgb.shape[:2] == (count, count)]
@@ -195,12 +195,12 @@ def test_cells_stand_beside_one_another_where_their_names_can_be_read():
         assert (found[0] == found[1]) is beside
 
 
-def tiles(count: int, chosen: int | None = None, tops=(0.4,) * 13) -> Tiles:
+def tiles(count, chosen=None, tops=(0.4,) * 13):
     maps = tuple(Tile(f"number {index}", HEAT, scale=between(0, tops[index])) for index in range(count))
     return Tiles("", maps, "", "step", tuple(range(count)), chosen, 66)
 
 
-@pytest.mark.parametrize(("count", "rows"), [(1, [1]), (6, [6]), (7, [4, 3]), (12, [6, 6]), (13, [5, 5, 3])])
+@pytest.mark.parametrize("count, rows", [(1, [1]), (6, [6]), (7, [4, 3]), (12, [6, 6]), (13, [5, 5, 3])])
 def test_small_maps_stand_in_rows_of_one_length(count, rows):
     """452 points hold six maps of 66 with 8 between them."""
     tops = [mark.y for mark in page(tiles(count)).marks if isinstance(mark, Overlay)]
@@ -255,7 +255,7 @@ def test_a_map_without_places_still_says_its_sentence():
 
 
 @pytest.mark.parametrize(
-    ("rows", "ends", "highest"),
+    "rows, ends, highest",
     [
         (Rows(HEAT.reshape(1, 4), (2, 2)), {"quantity · times an equal share", "≤ ¼", "1", "≥ 32 ×"}, 0.4),
         (Rows(HEAT.reshape(1, 4), (2, 2), scale=OWN), {"quantity", "0", "40 %"}, 0.4),
@@ -318,7 +318,7 @@ def test_a_view_of_several_models_at_once_is_in_one_column():
     assert large.width == 452
 
 
-def heads(layers: int, count: int = 2) -> Canvas:
+def heads(layers, count=2):
     """In a table, as that of all layers and heads; the last layer has one head alone."""
     across, down = (
         tuple(f"layer {at}" for at in range(1, layers + 1)),
@@ -330,9 +330,9 @@ def heads(layers: int, count: int = 2) -> Canvas:
     return Canvas("vizkit_heads", {}, "", still=(table,))
 
 
-def places(drawn: Plate) -> list[list[float]]:
+def places(drawn):
     """Where maps begin, row by row."""
-    rows: dict[float, list[float]] = {}
+    rows = {}
     for mark in drawn.marks:
         if isinstance(mark, Overlay):
             rows.setdefault(round(mark.y, 3), []).append(round(mark.x, 3))
@@ -368,7 +368,7 @@ def test_a_figure_is_as_wide_as_is_asked(width_mm, models):
 
 
 @pytest.mark.parametrize(
-    ("block", "only", "across", "down"),
+    "block, only, across, down",
     [
         (heads(12), ("layer 1", "layer 11", "head 2"), 2, 1),
         (heads(12), ("head 2",), 11, 1),
@@ -448,7 +448,7 @@ def rows():
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    "query, expected",
     [((0.1, 0.1), 1), ((0.9, 0.1), 2), ((0.1, 0.9), 3), ((0.9999, 0.9999), 4), ("cls", 4), ("nobody", 4)],
 )
 def test_whose_row_it_is(query, expected):

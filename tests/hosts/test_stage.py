@@ -169,7 +169,7 @@ def test_a_step_without_a_meaning_is_left_to_the_server():
         leading(Gap(3), [subject()], "over image")
 
 
-@pytest.mark.parametrize(("view", "most_bytes"), [(Toy(), 5_000), (Still(), 10**9), (Runs(), 10**9)])
+@pytest.mark.parametrize("view, most_bytes", [(Toy(), 5_000), (Still(), 10**9), (Runs(), 10**9)])
 def test_what_is_not_turned_comes_block_by_block(view, most_bytes):
     book, _, blocks = leading(view, [subject()], "over image", most_bytes)
     assert book is None

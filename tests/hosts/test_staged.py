@@ -17,7 +17,7 @@ SAID, LINE, FOOT = Said("The answer is 3."), Line("layer 1"), Line("A footnote."
 ROWS = Table(({"a": 1.0},), "Numbers")
 
 
-def any_figure(_: object) -> bool:
+def any_figure(_):
     return True
 
 
@@ -34,7 +34,7 @@ def test_only_the_first_figure_under_its_line_and_sentence():
 
 @pytest.mark.product
 @pytest.mark.parametrize("name", VIEWS)
-def test_every_view_has_a_stage(name: str):
+def test_every_view_has_a_stage(name):
     """One sentence at most, one figure, one line at most, and of what changes something nothing."""
     cls, entry = class_of(name), VIEWS[name]
     of = subject(subjects_of(entry)[0])

@@ -1,6 +1,5 @@
 """A view with every kind of block, and a subject whose picture is 40 × 80 pixels."""
 
-from collections.abc import Iterator
 from functools import cache
 from typing import ClassVar
 
@@ -13,7 +12,6 @@ from vizkit.figure.canvas.tile_maps import Tile
 from vizkit.figure.charts import curves
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
-    Block,
     Chart,
     Columns,
     Folded,
@@ -45,11 +43,11 @@ def loaded():
     return vizkit.load("bundled:digits_vit")
 
 
-def subject(name: str = "Toy") -> Subject:
+def subject(name="Toy"):
     return Subject(loaded, RGB, model=name, image="an image")
 
 
-def refused() -> Iterator[Block]:
+def refused():
     raise NotApplicable("Not for this model.")
     yield
 
@@ -61,10 +59,10 @@ class Toy(View):
 
     how: ClassVar = How("It is read so.", "", "the rest.", "nobody")
 
-    def title(self, of: Subject) -> str:
+    def title(self, of):
         return f"Toy at step {self.step}"
 
-    def show(self, of: Subject) -> Iterator[Block]:
+    def show(self, of):
         rows = Rows(self.step * HEAT.reshape(1, 4), (2, 2), (2, 2), np.array([3]))
         tiles = (Tile("first", HEAT, "a note"), Tile("second", HEAT), Tile("none", None, "There is none."))
         yield Heading("A <b>heading</b>")

@@ -263,7 +263,7 @@ def outcome(upload):
     return picture.digest, picture.note, picture.rgb.shape
 
 
-@pytest.mark.parametrize(("make", "expected", "note"), [u[1:] for u in UPLOADS], ids=[u[0] for u in UPLOADS])
+@pytest.mark.parametrize("make, expected, note", [u[1:] for u in UPLOADS], ids=[u[0] for u in UPLOADS])
 def test_upload_is_shown_or_refused_in_one_sentence(make, expected, note):
     if isinstance(expected, str):
         with pytest.raises(ImageError, match=expected) as caught:
@@ -349,7 +349,7 @@ def test_note_gives_the_upright_size():
 
 
 @pytest.mark.parametrize(
-    ("dtype", "low", "high"),
+    "dtype, low, high",
     [
         (np.uint16, 0, 65535),
         (np.int32, 0, 65535),
@@ -578,7 +578,7 @@ def test_prepare_takes_a_read_only_picture_and_leaves_it():
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    "change, sentence",
     [
         ({"input_size": (4, 64, 64)}, "channels"),
         ({"input_size": (3, 0, 64)}, "sides"),

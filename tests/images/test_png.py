@@ -38,7 +38,7 @@ def png(values, bits, colour, *chunks):
     return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
 
 
-@pytest.mark.parametrize(("colour", "bits", "key"), KINDS)
+@pytest.mark.parametrize("colour, bits, key", KINDS)
 def test_png_equals_what_it_states(colour, bits, key):
     rng = np.random.default_rng(bits)
     top, colours = 2**bits - 1, 3 if colour in (2, 6) else 1

@@ -31,7 +31,7 @@ def refusal(data):
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("photometric", "bits"), list(itertools.product(PHOTOMETRIC, (1, 4, 8, 12, 16, 24, 32, 64))))
+@pytest.mark.parametrize("photometric, bits", list(itertools.product(PHOTOMETRIC, (1, 4, 8, 12, 16, 24, 32, 64))))
 def test_kind_equals_its_meaning_or_is_refused_by_name(photometric, bits):
     for sample_format in FORMAT:
         for kind in kinds(photometric, bits, sample_format):
@@ -43,7 +43,7 @@ def test_kind_equals_its_meaning_or_is_refused_by_name(photometric, bits):
 
 
 @pytest.mark.parametrize("predictor", [1, 2, 3])
-@pytest.mark.parametrize(("photometric", "bits", "sample_format"), [(2, 16, 1), (0, 32, 3), (1, 8, 1), (1, 64, 3)])
+@pytest.mark.parametrize("photometric, bits, sample_format", [(2, 16, 1), (0, 32, 3), (1, 8, 1), (1, 64, 3)])
 def test_tiles_predictors_and_large_files(photometric, bits, sample_format, predictor):
     """BigTIFF × tiles × order of bytes × planes; a predictor takes the neighbour away before compression."""
     if predictor == 3 and sample_format != 3:
@@ -99,7 +99,7 @@ def test_palettes_of_eight_bits_are_not_black():
 
 
 @pytest.mark.parametrize(
-    ("kind", "fields", "words"),
+    "kind, fields, words",
     [
         (Kind(5), {"t332": [2]}, "4 bands of 8-bit unsigned integers (CMYK"),  # inks of other colours
         (Kind(2), {"t258": [5, 6, 5]}, "3 bands of 5 and 6-bit"),

@@ -11,7 +11,7 @@ from vizkit.traces import NotApplicable
 
 
 @pytest.mark.parametrize("index", range(12))
-def test_as_many_pixels_of_both_kinds_are_erased_and_no_others(index: int):
+def test_as_many_pixels_of_both_kinds_are_erased_and_no_others(index):
     sample = insects.draw(index, split="test", size_px=112)
     pair = erased_pair(sample)
     named = np.isin(

@@ -40,13 +40,13 @@ def test_switches_and_edits_are_the_same():
 
 
 @pytest.mark.parametrize("text", ["heads:99=0", "nonsense", "heads:1.99=0", "<script>", "none", "", "blind:all=9,,9"])
-def test_what_a_model_cannot_follow_is_left_out(text: str):
+def test_what_a_model_cannot_follow_is_left_out(text):
     assert not followed([text], HEADS)
     assert followed([text, "heads:1.2=0"], HEADS).texts == ("heads:1.2=0",)
 
 
 @pytest.mark.parametrize(
-    ("texts", "words"),
+    "texts, words",
     [
         ([], ""),
         (["heads:1.2=0"], "head 2 of layer 1 off"),
@@ -62,5 +62,5 @@ def test_what_a_model_cannot_follow_is_left_out(text: str):
         (["positions:zero", "uniform:1.1"], "no positions and 1 change of the attention"),
     ],
 )
-def test_they_are_said_without_program_text(texts: list[str], words: str):
+def test_they_are_said_without_program_text(texts, words):
     assert in_words(Changes.parse(texts), HEADS, 1) == words

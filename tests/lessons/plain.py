@@ -2,7 +2,6 @@
 vizkit's analyses. `words(of)` stand in the place of the vocabulary."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,13 +36,13 @@ class Pass:
 class Plain:
     """A plain ViT of timm's weights: `own` is the embedding to which one without a head likens its own."""
 
-    def __init__(self, model: Any, own: Tensor | None = None) -> None:
+    def __init__(self, model, own=None):
         self.w = {name: each.detach().float() for name, each in model.state_dict().items()}
         self.heads = model.blocks[0].attn.num_heads
         self.depth, self.special = len(model.blocks), model.num_prefix_tokens
         self.patch, self.own = model.patch_embed.patch_size[0], own
 
-    def embed(self, pixels: Tensor, positions: str = "") -> Tensor:
+    def embed(self, pixels, positions=""):
         w = self.w
         x = F.conv2d(pixels, w["patch_embed.proj.weight"], w["patch_embed.proj.bias"], stride=self.patch)
         self.grid = rows, columns = tuple(x.shape[-2:])
@@ -67,7 +66,7 @@ class Plain:
             table[self.special :] = moved.flatten(0, 1)
         return x + table
 
-    def run(self, pixels: Tensor, edits: str = "", weights: Callable[[Tensor], Tensor] = lambda each: each) -> Pass:
+    def run(self, pixels, edits="", weights=lambda each: each):
         """`weights` sees those of every layer, and gives what is used."""
         w, seen, parts = self.w, Pass(), [each.partition(":")[::2] for each in edits.split(";") if each]
         dead = [
@@ -114,26 +113,26 @@ class Plain:
         seen.out = self.read(x)
         return seen
 
-    def norm(self, x: Tensor, name: str) -> Tensor:
+    def norm(self, x, name):
         return F.layer_norm(x, x.shape[-1:], self.w[f"{name}.weight"], self.w[f"{name}.bias"], EPS)
 
-    def read(self, x: Tensor) -> Tensor:
+    def read(self, x):
         """(image, output): logits, or the embedding."""
         cls = self.norm(x, "norm")[:, 0]
         if "head.weight" not in self.w:
             return cls
         return F.linear(cls, self.w["head.weight"], self.w["head.bias"])
 
-    def answer(self, out: Tensor) -> Tensor:
+    def answer(self, out):
         """Probabilities, or the likeness alone, (image, answer)."""
         return out.softmax(-1) if self.own is None else F.cosine_similarity(out, self.own[None])[:, None]
 
-    def explained(self, out: Tensor, target: int) -> Tensor:
+    def explained(self, out, target):
         """The logit; of a likeness the length along the embedding."""
         return out[:, target].sum() if self.own is None else (out @ self.own / self.own.norm()).sum()
 
 
-def shuffled(model: Any) -> Plain:
+def shuffled(model):
     """Each weight in another order, as seed 0 has it."""
     import copy
 
@@ -151,13 +150,13 @@ class Words:
 
     of: Subject
 
-    def __post_init__(self) -> None:
+    def __post_init__(self):
         loaded = self.of.open()
         self.model, self.classifies = loaded.model, loaded.classifies
         self.labels, self.image = list(loaded.labels), self.of.image
         self.passes: dict[Any, Pass] = {}
 
-    def plain(self, model: str = "", picture: str = "") -> tuple[Plain, Tensor]:
+    def plain(self, model="", picture=""):
         rgb = samples.picture(picture) if picture else self.of.original
         pixels = pixels_of(self.of.open(), rgb)
         plain, own = Plain(self.model), None
@@ -168,7 +167,7 @@ class Words:
         plain.own = own
         return plain, pixels
 
-    def seen(self, edits: str = "", model: str = "", picture: str = "") -> tuple[Plain, Pass]:
+    def seen(self, edits="", model="", picture=""):
         key = edits, model, picture
         plain, pixels = self.plain(model, picture)
         with torch.no_grad():
@@ -177,13 +176,13 @@ class Words:
         return plain, self.passes[key]
 
     # ---- counted -----------------------------------------------------------------------------------------------------
-    def counted(self) -> dict[str, Any]:
+    def counted(self):
         plain, pixels = self.plain()
         plain.embed(pixels)
         rows, columns = plain.grid
         length, width = rows * columns + plain.special, plain.w["pos_embed"].shape[-1]
 
-        def cost_at(side: float, patch: float, window: int = 0) -> float:
+        def cost_at(side, patch, window=0):
             n = int(side / patch) ** 2 + plain.special
             return 12 * n * width**2 + 2 * n * n * width
 
@@ -206,7 +205,7 @@ class Words:
         }
 
     # ---- attention ---------------------------------------------------------------------------------------------------
-    def token(self, plain: Plain, query: Any) -> int:
+    def token(self, plain, query):
         rows, columns = plain.grid
         if query == "cls":
             return 0
@@ -215,39 +214,35 @@ class Words:
         row, column = (rows // 2, columns // 2) if query == "patch" else query
         return plain.special + row * columns + column
 
-    def row(
-        self, layer: Any, head: Any, query: Any, edits: str = "", model: str = "", picture: str = ""
-    ) -> tuple[Plain, Tensor]:
+    def row(self, layer, head, query, edits="", model="", picture=""):
         plain, seen = self.seen(edits, model, picture)
         weights = seen.weights[-1 if layer == "last" else layer - 1]
         weights = weights.mean(0) if head == "mean" else weights[head - 1]
         return plain, weights[self.token(plain, query)]
 
-    def attention(
-        self, layer: Any = "last", head: Any = "mean", query: Any = "cls", edits: str = "", **more: str
-    ) -> Tensor:
+    def attention(self, layer="last", head="mean", query="cls", edits="", **more):
         plain, row = self.row(layer, head, query, edits, **more)
         return row[plain.special :].view(plain.grid)
 
-    def layered(self, layer: Any, head: int, query: Any) -> tuple[Plain, Pass, int, int]:
+    def layered(self, layer, head, query):
         plain, seen = self.seen()
         return plain, seen, plain.depth - 1 if layer == "last" else layer - 1, self.token(plain, query)
 
-    def scores(self, layer: Any, head: int, query: Any = "cls") -> Tensor:
+    def scores(self, layer, head, query="cls"):
         plain, seen, at, token = self.layered(layer, head, query)
         d = seen.value[at].shape[-1]
         return (seen.score[at][head - 1, token, plain.special :] / math.sqrt(d)).view(plain.grid)
 
-    def score(self, layer: Any, head: int, query: Any, key: Any, scaled: bool = True) -> float:
+    def score(self, layer, head, query, key, scaled=True):
         plain, seen, at, token = self.layered(layer, head, query)
         found = float(seen.score[at][head - 1, token, self.token(plain, key)])
         return found / math.sqrt(seen.value[at].shape[-1]) if scaled else found
 
-    def unscaled(self, layer: Any, head: int, query: Any = "cls") -> Tensor:
+    def unscaled(self, layer, head, query="cls"):
         plain, seen, at, token = self.layered(layer, head, query)
         return seen.score[at][head - 1, token].softmax(-1)[plain.special :].view(plain.grid)
 
-    def contributions(self, layer: Any, head: int, query: Any = "cls") -> Tensor:
+    def contributions(self, layer, head, query="cls"):
         plain, seen, at, token = self.layered(layer, head, query)
         out = plain.w[f"blocks.{at}.attn.proj.weight"]
         side = out.shape[1] // plain.heads
@@ -256,7 +251,7 @@ class Words:
         each = seen.weights[at][head - 1, token][:, None] * moved * gamma
         return each.norm(dim=-1)[plain.special :].view(plain.grid)
 
-    def distance(self, layer: Any, head: Any = "mean", **more: str) -> float:
+    def distance(self, layer, head="mean", **more):
         plain, seen = self.seen(**more)
         weights = seen.weights[-1 if layer == "last" else layer - 1][:, plain.special :, plain.special :]
         rows, columns = plain.grid
@@ -265,26 +260,26 @@ class Words:
         means = ((weights * far).sum(-1) / weights.sum(-1)).mean(-1)
         return float(means.mean() if head == "mean" else means[head - 1])
 
-    def evenness(self, layer: int, head: int) -> float:
+    def evenness(self, layer, head):
         _, seen = self.seen()
         weights = seen.weights[layer - 1][head - 1]
         return float(-(weights * weights.clamp(min=1e-38).log()).sum(-1).mean() / math.log(weights.shape[-1]))
 
-    def residual_share(self, layer: Any, query: Any = "cls") -> float:
+    def residual_share(self, layer, query="cls"):
         _, seen, at, token = self.layered(layer, 1, query)
         before, added = seen.stream[at][0, token].norm(), seen.added[at][0, token].norm()
         return float(added / (before + added))
 
     # ---- positions and features --------------------------------------------------------------------------------------
-    def table(self) -> tuple[Plain, Tensor]:
+    def table(self):
         plain, _ = self.seen()
         return plain, plain.w["pos_embed"][0, plain.special :]
 
-    def position_likeness(self, query: Any = "patch") -> Tensor:
+    def position_likeness(self, query="patch"):
         plain, table = self.table()
         return F.cosine_similarity(table, table[self.token(plain, query) - plain.special][None]).view(plain.grid)
 
-    def position_cosine(self, steps: float) -> float:
+    def position_cosine(self, steps):
         plain, table = self.table()
         rows, columns = plain.grid
         unit = F.normalize(table, dim=-1)
@@ -292,22 +287,22 @@ class Words:
         far = ((place[:, None] - place[None]) ** 2).sum(-1).sqrt()
         return float((unit @ unit.T)[(far - steps).abs() < 0.5].mean())
 
-    def likeness(self, block: Any = 0, query: Any = "patch") -> Tensor:
+    def likeness(self, block=0, query="patch"):
         plain, seen = self.seen()
         x = seen.stream[-1 if block == "last" else block][0]
         return F.cosine_similarity(x, x[self.token(plain, query)][None])[plain.special :].view(plain.grid)
 
     # ---- several images ----------------------------------------------------------------------------------------------
-    def vectors(self, picture: str = "", block: Any = "last") -> Tensor:
+    def vectors(self, picture="", block="last"):
         plain, seen = self.seen(picture=picture)
         return seen.stream[-1 if block == "last" else block][0, plain.special :]
 
-    def pictures(self) -> list[str]:
+    def pictures(self):
         """The image, and two others of its kind."""
         others = [*samples.INSECTS] if self.image in samples.INSECTS else ["china", "astronaut", "cat"]
         return ["", *[name for name in others if name != self.image][:2]]
 
-    def directions(self) -> tuple[Tensor, Tensor]:
+    def directions(self):
         """(how far every patch of the image lies along each of the three, (patch, 3), which share each explains)."""
         every = [self.vectors(name).double() for name in self.pictures()]
         x = torch.cat(every)
@@ -319,11 +314,11 @@ class Words:
         sign = torch.where((weights - weights.mean()) @ scores < 0, -1.0, 1.0)
         return (scores * sign)[: len(every[0])], values[[-1, -2, -3]] / values.sum()
 
-    def main_direction(self, number: int = 1) -> Tensor:
+    def main_direction(self, number=1):
         plain, _ = self.seen()
         return self.directions()[0][:, number - 1].float().view(plain.grid)
 
-    def object_by(self, rule: str = "TokenCut") -> Tensor:
+    def object_by(self, rule="TokenCut"):
         plain, _ = self.seen()
         if rule == "attention":
             heat, mask, held = self.attention().flatten().double(), torch.zeros(math.prod(plain.grid)), 0.0
@@ -340,12 +335,12 @@ class Words:
         side = side if side[y.abs().argmax()] else ~side
         return side.float().view(plain.grid)
 
-    def best_elsewhere(self) -> float:
+    def best_elsewhere(self):
         plain, _ = self.seen()
         own = self.vectors()[self.token(plain, "patch") - plain.special]
         return max(float(F.cosine_similarity(self.vectors(name), own[None]).max()) for name in self.pictures()[1:])
 
-    def mirrored(self) -> float:
+    def mirrored(self):
         plain, pixels = self.plain()
         with torch.no_grad():
             there = plain.run(pixels.flip(-1)).stream[-1][0, plain.special :]
@@ -359,29 +354,29 @@ class Words:
         return right / (rows * columns)
 
     # ---- the answer --------------------------------------------------------------------------------------------------
-    def cls(self, name: Any, picture: str = "") -> int:
+    def cls(self, name, picture=""):
         plain, seen = self.seen(picture=picture)
         order = plain.answer(seen.out)[0].argsort(descending=True).tolist()
         ranks = {"top": 0, "second": 1}
         return order[ranks[name]] if name in ranks else self.labels.index(name)
 
-    def probability(self, cls: Any = "top", edits: str = "", picture: str = "", model: str = "") -> float:
+    def probability(self, cls="top", edits="", picture="", model=""):
         plain, seen = self.seen(edits, model, picture)
         return float(plain.answer(seen.out)[0, self.cls(cls, picture)])
 
-    def head_loss(self, layer: int, head: int, picture: str = "") -> float:
+    def head_loss(self, layer, head, picture=""):
         before, after = (
             self.probability(picture=picture),
             self.probability(edits=f"heads:{layer}.{head}=0", picture=picture),
         )
         return math.log(max(before, 1e-30)) - math.log(max(after, 1e-30))
 
-    def probability_after(self, block: int) -> float:
+    def probability_after(self, block):
         plain, seen = self.seen()
         return float(plain.answer(plain.read(seen.stream[block]))[0, self.cls("top")])
 
     # ---- explanations ------------------------------------------------------------------------------------------------
-    def rollout(self, query: Any = "cls", depth: Any = "last", residual: float = 0.5, model: str = "") -> Tensor:
+    def rollout(self, query="cls", depth="last", residual=0.5, model=""):
         plain, seen = self.seen(model=model)
         row = torch.eye(seen.weights[0].shape[-1])
         for weights in seen.weights:
@@ -389,7 +384,7 @@ class Words:
         found = row[self.token(plain, query), plain.special :].view(plain.grid)
         return found / found.sum()
 
-    def relevance(self, method: str = "generic_relevance", cls: Any = "top", model: str = "") -> Tensor:
+    def relevance(self, method="generic_relevance", cls="top", model=""):
         plain, pixels = self.plain(model)
         target = self.cls(cls) if self.classifies else 0
         if not self.classifies and cls == "second":
@@ -401,9 +396,9 @@ class Words:
             return row[plain.special :].view(plain.grid)
         if method == "rollout":
             return self.rollout(model=model)
-        kept: list[Tensor] = []
+        kept = []
 
-        def keep(each: Tensor) -> Tensor:
+        def keep(each):
             kept.append(each)
             return each
 
@@ -427,11 +422,11 @@ class Words:
             row = row + row @ (weights * slope).detach().clamp(min=0).mean((0, 1))
         return row[plain.special :].view(plain.grid)
 
-    def survives(self, method: str = "generic_relevance") -> float:
+    def survives(self, method="generic_relevance"):
         one, other = self.relevance(method), self.relevance(method, model="shuffled")
         return float(spearmanr(one.flatten(), other.flatten())[0])
 
-    def probability_without(self, map: Tensor, share: float) -> float:
+    def probability_without(self, map, share):
         """The first step of 1 / share, of equal cells the order of the library: there are none here."""
         plain, pixels = self.plain()
         plain.embed(pixels)
@@ -443,7 +438,7 @@ class Words:
             out = plain.run(torch.where(mask > 0, filled(pixels, "blur"), pixels)).out
         return float(plain.answer(out)[0, self.cls("top")])
 
-    def covered(self) -> Tensor:
+    def covered(self):
         plain, _ = self.seen()
         rows, columns = plain.grid
         if self.image in samples.INSECTS:
@@ -453,12 +448,12 @@ class Words:
             fine[rows * 5 : rows * 15, columns * 5 : columns * 15] = 1
         return fine.unflatten(0, (rows, -1)).unflatten(2, (columns, -1)).mean((1, 3))
 
-    def on_subject(self, map: Tensor) -> float:
+    def on_subject(self, map):
         map = map.clamp(min=0)
         return float((map * self.covered()).sum() / map.sum())
 
 
-PLAIN: dict[str, Callable[..., Any]] = {
+PLAIN = {
     "total": lambda map: float(map.sum()),
     "peak": lambda map: float(map.max()),
     "at": lambda map, place: float(map[place[0], place[1]]),
@@ -473,7 +468,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
 }
 
 
-def holding(map: Tensor, share: float = 0.5) -> int:
+def holding(map, share=0.5):
     kept, total = 0.0, float(map.clamp(min=0).sum())
     for count, value in enumerate(sorted(map.clamp(min=0).flatten().tolist(), reverse=True), 1):
         kept += value
@@ -482,7 +477,7 @@ def holding(map: Tensor, share: float = 0.5) -> int:
     return map.numel()
 
 
-def words(of: Subject) -> dict[str, Callable[..., Any]]:
+def words(of):
     """By the names of the vocabulary; each is given a subject first, which it does not use."""
     own = Words(of)
     asks = ("attention", "scores", "score", "unscaled", "contributions", "distance", "evenness", "residual_share")
@@ -501,7 +496,7 @@ def words(of: Subject) -> dict[str, Callable[..., Any]]:
     every["explained"] = lambda number=1: float(own.directions()[1][number - 1])
     every["subject_share"] = lambda: float(own.covered().mean())
 
-    def asked(word: Callable[..., Any]) -> Callable[..., Any]:
+    def asked(word):
         return lambda _, *given, **named: word(*given, **named)
 
     return {name: asked(word) for name, word in every.items()}

@@ -1,7 +1,5 @@
 """A small lesson and a few words for it, of numbers that are worked out by hand."""
 
-from contextlib import AbstractContextManager
-from typing import Any
 from unittest.mock import patch
 
 import torch
@@ -19,7 +17,7 @@ WORDS = {
 }
 
 
-def spoken(**more: Any) -> AbstractContextManager[Any]:
+def spoken(**more):
     """Of all words there are only these."""
     return patch.dict(VOCABULARY, WORDS | more, clear=True)
 

@@ -1,7 +1,6 @@
 """Every answer of the lessons on a ViT, equal to what plain torch computes of the same weights and pixels."""
 
 from functools import cache
-from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -10,14 +9,13 @@ from torch.testing import assert_close
 
 from tests.lessons import plain
 from tests.lessons.test_course import subject
-from vizkit.lessons.lesson import Question
 from vizkit.lessons.shelf import files, opened
 from vizkit.lessons.vocabulary import VOCABULARY
 
 MODELS = {"bundled:insects_vit": "", "bundled:photographs_vit": "cat"}  # of a photograph; of an insect the lesson's own
 
 
-def questions() -> list[Any]:
+def questions():
     return [
         pytest.param(name, number, model, id=f"{name[0]}.{number} {model}")
         for model in MODELS
@@ -28,15 +26,15 @@ def questions() -> list[Any]:
 
 
 @cache
-def words(model: str, picture: str) -> dict[str, Any]:
+def words(model, picture):
     return plain.words(subject(model, picture))
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("name", "number", "model"), questions())
-def test_an_answer_is_that_of_plain_torch(name: str, number: int, model: str) -> None:
+@pytest.mark.parametrize("name, number, model", questions())
+def test_an_answer_is_that_of_plain_torch(name, number, model):
     lesson = opened(name)
-    question: Question | None = lesson.steps[number - 1].question
+    question = lesson.steps[number - 1].question
     picture = MODELS[model] or lesson.picture
     for expression in question.expressions:
         found = expression.value(subject(model, picture))

@@ -2,8 +2,6 @@
 
 import copy
 import math
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 import torch
@@ -12,13 +10,12 @@ from torch.testing import assert_close
 
 from tests.lessons.test_course import subject
 from vizkit.lessons.shelf import opened
-from vizkit.views.subject import Subject
 
 SWIN, DEIT, CNN = "6_windows_that_shift", "7_a_teachers_dark_knowledge", "8_before_transformers"
 SIDE, WINDOW, SHIFT = 14, 7, 3  # of the Swin of the insects
 
 
-def logits(of: Subject, model: Any = None, source: str = "") -> Tensor:
+def logits(of, model=None, source=""):
     from vizkit.models import pixels_of
 
     loaded = subject(source, of.image).open() if source else of.open()
@@ -26,23 +23,23 @@ def logits(of: Subject, model: Any = None, source: str = "") -> Tensor:
         return (model or loaded.model)(pixels_of(loaded, of.original))[0].double()
 
 
-def soft(of: Subject, t: float = 1.0, source: str = "") -> Tensor:
+def soft(of, t=1.0, source=""):
     return (logits(of, source=source) / t).softmax(-1)
 
 
-def ranked(of: Subject, rank: int, t: float = 1.0) -> float:
+def ranked(of, rank, t=1.0):
     """Of the class that is so many-th, from 1, without a temperature."""
     return float(soft(of, t)[logits(of).argsort(descending=True)[rank - 1]])
 
 
-def named(of: Subject, name: str) -> float:
+def named(of, name):
     return float(soft(of)[list(of.open().labels).index(name)])
 
 
-def visible(row: int, column: int, shift: int) -> Tensor:
+def visible(row, column, shift):
     """1 where a token may look: the same window, cut at the edges over which the roll brings other tokens in."""
 
-    def window(at: int) -> tuple[int, bool]:
+    def window(at):
         rolled = (at - shift) % SIDE
         return rolled // WINDOW, bool(shift) and at < shift
 
@@ -50,28 +47,28 @@ def visible(row: int, column: int, shift: int) -> Tensor:
     return torch.tensor([[float((window(r), window(c)) == own) for c in range(SIDE)] for r in range(SIDE)])
 
 
-def without_shift(of: Subject) -> float:
-    model: Any = copy.deepcopy(of.open().model)
+def without_shift(of):
+    model = copy.deepcopy(of.open().model)
     for stage in model.layers:
         for block in stage.blocks:
             block.shift_size, block.attn_mask = (0, 0), None
     return float(logits(of, model).softmax(-1)[logits(of).argmax()])
 
 
-def divergence(of: Subject, t: float = 1.0, source: str = "") -> float:
+def divergence(of, t=1.0, source=""):
     teacher, student = soft(of, t, "bundled:insects_cnn"), soft(of, t, source)
     return float((teacher * (teacher.log() - student.log())).sum())
 
 
-def doubt(of: Subject, source: str = "") -> float:
+def doubt(of, source=""):
     p = soft(of, source=source)
     return float(-(p * p.log()).sum()) / math.log(len(p))
 
 
-def last_tokens(of: Subject) -> Tensor:
+def last_tokens(of):
     """After the last block, (token, channel)."""
     model, kept = of.open().model, []
-    handle = model.get_submodule(f"blocks.{len(model.blocks) - 1}").register_forward_hook(  # pyright: ignore
+    handle = model.get_submodule(f"blocks.{len(model.blocks) - 1}").register_forward_hook(
         lambda *given: kept.append(given[-1])
     )
     logits(of)
@@ -79,20 +76,20 @@ def last_tokens(of: Subject) -> Tensor:
     return kept[0][0]
 
 
-def of_token(of: Subject, index: int) -> float:
-    model: Any = of.open().model
+def of_token(of, index):
+    model = of.open().model
     x = model.norm(last_tokens(of))
     out = (model.head, model.head_dist)[index](x[index])
     return float(out.softmax(-1)[logits(of).argmax()])
 
 
-def cost(n: int, c: int, m: int) -> int:
+def cost(n, c, m):
     return 12 * n * c * c + 2 * n * m * c
 
 
-def looks(of: Subject, row: int, column: int) -> Tensor:
+def looks(of, row, column):
     """Of a token whose shifted window lies at the top left: weights of head 1 of block 2, from q, k and bias."""
-    block: Any = of.open().model.layers[0].blocks[1]  # pyright: ignore
+    block = of.open().model.layers[0].blocks[1]
     attention, kept = block.attn, []
     handle = attention.register_forward_pre_hook(lambda _, given: kept.append(given[0]))
     logits(of)
@@ -106,13 +103,13 @@ def looks(of: Subject, row: int, column: int) -> Tensor:
     return found
 
 
-def reached(row: int, column: int) -> float:
+def reached(row, column):
     """After a block of windows and one of shifted windows: the windows of all that are seen in the second."""
     seen = visible(row, column, SHIFT).nonzero().tolist()
     return float((sum(visible(r, c, 0) for r, c in seen) > 0).float().mean())
 
 
-def fields(of: Subject) -> list[int]:
+def fields(of):
     """Sides after each stage, by the formula of the lesson along the longest path; a pool begins the stage after it."""
     r, j, sides = 1, 1, dict[str, int]()
     for name, layer in of.open().model.named_modules():
@@ -125,33 +122,33 @@ def fields(of: Subject) -> list[int]:
     return [*sides.values()]
 
 
-def first_wide(of: Subject) -> list[bool]:
+def first_wide(of):
     first = next(stage for stage, side in enumerate(fields(of), 1) if side >= of.pixels.shape[-1])
     return [first <= 2, first == 3, first > 3, False]
 
 
-def grad_cam(of: Subject) -> Tensor:
-    model: Any = of.open().model
+def grad_cam(of):
+    model = of.open().model
     with torch.enable_grad():
         maps = model.forward_features(of.pixels.clone().requires_grad_())
         (slope,) = torch.autograd.grad(model.forward_head(maps).max(), maps)
     return (slope.mean((2, 3), keepdim=True) * maps).sum(1)[0].relu().detach()
 
 
-def unmoved(of: Subject, source: str = "") -> float:
+def unmoved(of, source=""):
     """Cosine of the pooled features when the image moves right by 4 pixels, the strip in the mean colour, 0."""
     each = subject(source, of.image) if source else of
-    model: Any = each.open().model
+    model = each.open().model
     moved = torch.cat([torch.zeros_like(each.pixels[..., :4]), each.pixels[..., :-4]], -1)
     with torch.no_grad():
         still, then = (model.forward_head(model.forward_features(x), pre_logits=True)[0] for x in (each.pixels, moved))
     return float(torch.cosine_similarity(still.flatten(), then.flatten(), 0))
 
 
-def used_side(of: Subject) -> int:
+def used_side(of):
     """Of the cell at 0.4 of both sides, as it leaves the third stage: the smallest odd square of pixels around the
     middle of its field in which the gradient sums to 68 %. Cell i, n pixels from the next, looks at pixel n · i."""
-    model: Any = of.open().model
+    model = of.open().model
     pixels = of.pixels.clone().requires_grad_()
     with torch.enable_grad():
         maps = model.stages[:2](model.stem(pixels))  # the stem is the first
@@ -164,7 +161,7 @@ def used_side(of: Subject) -> int:
     return 2 * next(half for half in halves if held[half] >= 0.68) + 1
 
 
-def vanished(of: Subject) -> float:
+def vanished(of):
     """Powers of ten between the gradients of the first and the last of as many layers as follow one another in the
     network (a shortcut beside them adds none), all of 64 × 64 with sigmoids, propagated backwards by hand."""
     kinds = torch.nn.Conv2d | torch.nn.MaxPool2d
@@ -189,7 +186,7 @@ def vanished(of: Subject) -> float:
 
 
 CELLS = SIDE * SIDE
-ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
+ANSWERS = {
     (SWIN, 1): lambda of: CELLS**2,
     (SWIN, 2): lambda of: (SIDE // WINDOW) ** 2,
     (SWIN, 3): lambda of: CELLS * WINDOW**2,
@@ -216,7 +213,7 @@ ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
     (DEIT, 10): lambda of: 2,
     (DEIT, 11): lambda of: float(torch.cosine_similarity(*last_tokens(of)[:2], 0)),
     (DEIT, 12): lambda of: [(first := of_token(of, 0) > of_token(of, 1)), not first],
-    (CNN, 2): lambda of: math.prod(of.open().model.forward_features(of.pixels).shape[-2:]),  # pyright: ignore
+    (CNN, 2): lambda of: math.prod(of.open().model.forward_features(of.pixels).shape[-2:]),
     (CNN, 3): lambda of: fields(of)[0],
     (CNN, 4): first_wide,
     (CNN, 5): used_side,
@@ -228,8 +225,8 @@ ANSWERS: dict[tuple[str, int], Callable[[Subject], Any]] = {
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("name", "number"), ANSWERS, ids=lambda each: str(each)[:2])
-def test_an_answer_is_that_of_the_network_itself(name: str, number: int) -> None:
+@pytest.mark.parametrize("name, number", ANSWERS, ids=lambda each: str(each)[:2])
+def test_an_answer_is_that_of_the_network_itself(name, number):
     lesson = opened(name)
     question, of = lesson.steps[number - 1].question, subject(lesson.model, lesson.picture)
     expected = ANSWERS[name, number](of)
@@ -242,7 +239,7 @@ def test_an_answer_is_that_of_the_network_itself(name: str, number: int) -> None
         assert one == pytest.approx(other, rel=2e-3, abs=1e-5)
 
 
-def test_positions_exchanged_are_the_patches_shuffled() -> None:
+def test_positions_exchanged_are_the_patches_shuffled():
     """What the lesson on positions asks, and the picture that it shows then, are one experiment."""
     from vizkit.lessons.expressions import parse
     from vizkit.views.positions.shuffle import Shuffle

@@ -5,7 +5,6 @@ import io
 import json
 from html import escape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -39,11 +38,11 @@ FRONT_GOOD = FRONT.replace("  - Say where", "  - Say how many patches there are.
 
 
 @pytest.fixture(scope="module")
-def vit() -> Any:
+def vit():
     return subject("bundled:digits_vit", "digit 3")
 
 
-def found(text: str, of: Any) -> list[str]:
+def found(text, of):
     return list(problems(read(FRONT_GOOD + text), of=of))
 
 
@@ -53,7 +52,7 @@ def test_a_good_lesson_has_no_problems(vit):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    "old, new, said",
     [
         ("{rows()}", "{rowz()}", "There is no function rowz. The nearest: rows"),
         ("depth=2", "depht=2", "Line 14: rollout has no setting depht"),
@@ -79,7 +78,7 @@ def test_a_good_lesson_has_no_problems(vit):
         ("  - Say how many patches there are.\n", "", "able has 2 to 4 sentences, not 1"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(vit, old: str, new: str, said: str):
+def test_what_is_wrong_is_said_with_its_line(vit, old, new, said):
     text = FRONT_GOOD + GOOD
     assert old in text
     sentences = list(problems(read(text[::-1].replace(old[::-1], new[::-1], 1)[::-1]), of=vit))
@@ -98,7 +97,7 @@ def test_a_model_without_tokens_is_said_in_a_sentence():
     assert any(sentence.startswith("Line ") and "rollout" in sentence for sentence in sentences)
 
 
-def test_the_command_begins_checks_and_gathers(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_the_command_begins_checks_and_gathers(tmp_path, capsys):
     path = tmp_path / "my_lesson.md"
     assert main(["lesson", "new", str(path)]) == 0
     assert main(["lesson", "check", str(path)]) == 0
@@ -113,7 +112,7 @@ def test_the_command_begins_checks_and_gathers(tmp_path: Path, capsys: pytest.Ca
     assert "attention(layer" in capsys.readouterr().out
 
 
-def steps(learner: str) -> list[Answered]:
+def steps(learner):
     return [Answered(2, "Where", "point", "row 1, column 2", "row 2, column 2", 0.25, False, f"=1+1 of {learner}")]
 
 
@@ -123,7 +122,7 @@ def test_the_lesson_of_the_manual_holds():
     assert all(f"`{name}`" in manual for name in KEYS if name not in ("answer", "within", "unit", "options", "items"))
 
 
-def test_answers_of_a_class_are_one_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_answers_of_a_class_are_one_table(tmp_path, capsys):
     for name in ("Anna", "=cmd|' /C calc'!A0"):
         text = to_json(name, "small", "ViT", "mayfly nymph", steps(name))
         assert from_json(text.encode()).steps == tuple(steps(name))
@@ -148,7 +147,7 @@ def test_answers_of_a_class_are_one_table(tmp_path: Path, capsys: pytest.Capture
         json.dumps({"vizkit": "1", "learner": 3, "lesson": "", "model": "", "picture": "", "steps": []}).encode(),
     ],
 )
-def test_what_is_no_file_of_answers_is_refused(content: bytes):
+def test_what_is_no_file_of_answers_is_refused(content):
     with pytest.raises(ReportError):
         from_json(content)
     assert as_csv([]).count("\n") == 1
@@ -182,7 +181,7 @@ def test_formulas_of_a_handout_are_drawn_and_nothing_else_comes_of_them():
 
 
 @pytest.mark.parametrize("name", files())
-def test_every_formula_of_the_course_can_be_drawn(name: str):
+def test_every_formula_of_the_course_can_be_drawn(name):
     lesson = opened(name)
     texts = [text for step in lesson.steps for text in (step.prose, step.reveal) if text is not None]
     assert "<code>" not in "".join(text.html(["1"] * len(text.values), mathml) for text in texts)

@@ -1,10 +1,8 @@
 """The lessons that come with vizkit: they hold, they read well, and their right answers are those of the live model."""
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,17 +24,17 @@ NETWORKS = ("digits_vit", "insects_deit", "insects_vit", "insects_swin", "digits
 
 
 @cache
-def read(file: Path) -> lesson.Lesson:
+def read(file):
     return lesson.read(file.read_text(encoding="utf-8"), file.stem)
 
 
 @cache
-def subject(model: str, picture: str) -> Subject:
+def subject(model, picture):
     return checking.subject(model, picture)
 
 
 @cache
-def exchanged(model: str, picture: str, name: str) -> Subject:
+def exchanged(model, picture, name):
     """The same network with other weights, or another network."""
     if name not in WEIGHTS:
         return subject(f"bundled:{name}", picture)
@@ -45,7 +43,7 @@ def exchanged(model: str, picture: str, name: str) -> Subject:
     return Subject(lambda: loaded, own.original, image=picture, model=own.model)
 
 
-def right_guess(question: lesson.Question, of: Subject) -> Any:
+def right_guess(question, of):
     """What a learner would have to say, as a page keeps it."""
     if question.answer is not None:
         answer = question.answer.value(of)
@@ -64,12 +62,12 @@ def right_guess(question: lesson.Question, of: Subject) -> Any:
     return sorted(range(len(values)), key=lambda at: -values[at])
 
 
-def of_runs(file: Path) -> bool:
+def of_runs(file):
     """About a run and not about the model at hand: `test_learning` exchanges its run."""
     return file.stem == "10_did_my_attention_learn"
 
 
-def questions() -> list[Any]:
+def questions():
     return [
         pytest.param(file, number, id=f"{file.stem}-{number}")
         for file in FILES
@@ -80,7 +78,7 @@ def questions() -> list[Any]:
 
 @pytest.mark.product
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lesson_holds_and_has_one_idea_a_step(file, monkeypatch):
     given, opened, make = read(file), [], checking.subject
     monkeypatch.setattr(checking, "subject", lambda name, picture: opened.append(name) or make(name, picture))
     assert list(checking.problems(given)) == []
@@ -93,8 +91,8 @@ def test_a_lesson_holds_and_has_one_idea_a_step(file: Path, monkeypatch: pytest.
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("file", "number"), questions())
-def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> None:
+@pytest.mark.parametrize("file, number", questions())
+def test_the_right_answer_changes_with_the_model(file, number):
     given = read(file)
     step = given.steps[number - 1]
     question = step.question
@@ -103,7 +101,7 @@ def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> Non
     told = right_guess(question, own)
     assert judged(question, own, told).right
 
-    def is_wrong(name: str) -> bool:
+    def is_wrong(name):
         try:
             return not judged(question, exchanged(step.model or given.model, given.picture, name), told).right
         except (NotApplicable, expressions.LessonError):
@@ -115,7 +113,7 @@ def test_the_right_answer_changes_with_the_model(file: Path, number: int) -> Non
 PHOTOGRAPHS = ("bundled:photographs_vit", "china")
 
 
-def rows() -> Iterator[Any]:
+def rows():
     """Each lesson of its own model, and those about a ViT of another one too, of which `make test` runs the first."""
     yield from (pytest.param(file, True, id=f"{file.stem}-own") for file in FILES)
     about_vits = [file for file in FILES if read(file).model == "bundled:insects_vit"]
@@ -124,15 +122,15 @@ def rows() -> Iterator[Any]:
         yield pytest.param(file, False, id=f"{file.stem}-photographs", marks=marks)
 
 
-def asked(file: Path, own: bool) -> Iterator[tuple[lesson.Step, Subject]]:
+def asked(file, own):
     """The steps that ask, each of its own model, or of that of photographs."""
     given = read(file)
     for _, step in given.questions:
         yield step, subject(*((step.model or given.model, given.picture) if own else PHOTOGRAPHS))
 
 
-@pytest.mark.parametrize(("file", "own"), [*rows()])
-def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
+@pytest.mark.parametrize("file, own", [*rows()])
+def test_every_picture_is_of_what_its_step_asks(file, own):
     """Also of another model, with other layers and heads than the one that the lesson was written with."""
     for step, on in asked(file, own):
         assert step.question is not None
@@ -140,8 +138,8 @@ def test_every_picture_is_of_what_its_step_asks(file: Path, own: bool) -> None:
             assert list(pictured.unlike(step.look, step.question, on)) == []
 
 
-@pytest.mark.parametrize(("file", "own"), [*rows()])
-def test_to_expect_no_effect_is_never_near_enough(file: Path, own: bool) -> None:
+@pytest.mark.parametrize("file, own", [*rows()])
+def test_to_expect_no_effect_is_never_near_enough(file, own):
     """But where this model shows none: then it is written as the same number."""
     for step, on in asked(file, own):
         assert step.question is not None
@@ -152,7 +150,7 @@ def test_to_expect_no_effect_is_never_near_enough(file: Path, own: bool) -> None
             assert not (own and same)
 
 
-def test_every_word_is_in_use() -> None:
+def test_every_word_is_in_use():
     used = set()
     for file in FILES:
         for step in read(file).steps:
@@ -165,13 +163,13 @@ def test_every_word_is_in_use() -> None:
 
 
 @pytest.mark.parametrize("model", ["/etc/passwd", "hf-hub:somebody/model", "../model", "vit_base_patch16_224"])
-def test_an_expression_opens_no_other_model_than_those_that_come_with_vizkit(model: str) -> None:
+def test_an_expression_opens_no_other_model_than_those_that_come_with_vizkit(model):
     with pytest.raises(NotApplicable, match="no bundled model"):
         expressions.parse(f"patches(model='{model}')").value(subject("bundled:digits_vit", "digit 3"))
 
 
 @pytest.mark.parametrize("number", [5, 6])  # by a patch of the picture, and by a place
-def test_a_view_draws_the_token_that_its_step_marks(number: int) -> None:
+def test_a_view_draws_the_token_that_its_step_marks(number):
     """Not the one with which the view begins where nobody has chosen any."""
     given = read(next(file for file in FILES if file.stem.startswith("6_")))
     step, own = given.steps[number - 1], subject(given.model, given.picture)
@@ -180,7 +178,7 @@ def test_a_view_draws_the_token_that_its_step_marks(number: int) -> None:
     assert token_at(own, tokens) != token_at(there, tokens)
 
 
-def test_a_step_without_a_mark_asks_the_subject_as_it_is() -> None:
+def test_a_step_without_a_mark_asks_the_subject_as_it_is():
     given = read(FILES[0])
     own = subject(given.model, given.picture)
     assert checking.at_mark(given.steps[0], own) is own

@@ -1,7 +1,6 @@
 """The language of answers: what it works out, and what nobody can say in it."""
 
 import contextlib
-from typing import Any
 
 import pytest
 
@@ -9,16 +8,16 @@ from tests.lessons.stubs import spoken
 from vizkit.lessons.expressions import LessonError, called, parse, written
 from vizkit.traces import NotApplicable
 
-NOBODY: Any = None
+NOBODY = None
 
 
-def value(text: str, **given: Any) -> Any:
+def value(text, **given):
     with spoken():
         return parse(text, 7).value(NOBODY, **given)
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         ("1 + 2 * 3", 7),
         ("-(2 ** 3) / 4", -2.0),
@@ -32,7 +31,7 @@ def value(text: str, **given: Any) -> Any:
         ("guess == answer", True),
     ],
 )
-def test_what_is_said_is_worked_out(text: str, expected: object):
+def test_what_is_said_is_worked_out(text, expected):
     assert value(text, guess=(1, 1), answer=(1, 1)) == expected
 
 
@@ -65,13 +64,13 @@ def test_what_is_said_is_worked_out(text: str, expected: object):
         "...",
     ],
 )
-def test_nothing_else_can_be_said(text: str):
+def test_nothing_else_can_be_said(text):
     with pytest.raises(LessonError, match=r"^Line 7: "):
         parse(text, 7)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    "text, said",
     [
         ("hear()", "no function hear. The nearest: here"),
         ("gues + 1", "Nothing is called gues"),
@@ -87,7 +86,7 @@ def test_nothing_else_can_be_said(text: str):
         ("(-8) ** 0.5", "too large"),
     ],
 )
-def test_what_cannot_be_worked_out_is_said_with_its_line(text: str, said: str):
+def test_what_cannot_be_worked_out_is_said_with_its_line(text, said):
     with pytest.raises(LessonError, match=r"^Line 7: ") as sentence:
         value(text)
     assert said in str(sentence.value)
@@ -100,7 +99,7 @@ def test_what_lies_deep_is_worked_out_or_refused():
 
 
 def test_what_a_model_does_not_have_passes_through():
-    def none(of: object) -> float:
+    def none(of):
         raise NotApplicable("It has no class token.")
 
     with spoken(none=none), pytest.raises(NotApplicable, match=r"^It has no class token\.$"):
@@ -108,7 +107,7 @@ def test_what_a_model_does_not_have_passes_through():
 
 
 @pytest.mark.parametrize("text", ["1 if count() else hear()", "count() > 1 and here(1, 2)", "count(whta=rows)"])
-def test_functions_are_proven_where_no_value_comes_that_way(text: str):
+def test_functions_are_proven_where_no_value_comes_that_way(text):
     with spoken():
         with pytest.raises(LessonError):
             parse(text, 7).proven()
@@ -116,7 +115,7 @@ def test_functions_are_proven_where_no_value_comes_that_way(text: str):
 
 
 @pytest.mark.parametrize(
-    ("given", "form", "expected"),
+    "given, form, expected",
     [
         (0.1234, ".1%", "12.3 %"),
         (-0.5, ".2f", "−0.50"),
@@ -131,7 +130,7 @@ def test_functions_are_proven_where_no_value_comes_that_way(text: str):
         (-4.53e-05, "", "−0.000045"),
     ],
 )
-def test_values_are_written_as_people_read_them(given: object, form: str, expected: str):
+def test_values_are_written_as_people_read_them(given, form, expected):
     assert written(given, form) == expected
 
 

@@ -1,33 +1,32 @@
 """Guesses judged: every number here is worked out by hand on the map 1 2 3 / 0 10 4, of sum 20."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import torch
 
 from tests.lessons.stubs import FRONT, MAP, STEPS, spoken
 from vizkit.lessons.expressions import LessonError, parse
-from vizkit.lessons.judging import Judged, calibration, judged, marked, quantity, rule_of
-from vizkit.lessons.lesson import SHARE, Question, Step, read
+from vizkit.lessons.judging import calibration, judged, marked, quantity, rule_of
+from vizkit.lessons.lesson import SHARE, read
 from vizkit.views.rules import RefusedError
 
-NOBODY: Any = None
+NOBODY = None
 STEPS_BY_KIND = {step.question.kind: step for _, step in read(FRONT + STEPS).questions if step.question}
 
 
-def question(kind: str, **changed: Any) -> Question:
+def question(kind, **changed):
     found = STEPS_BY_KIND[kind].question
     assert found is not None
     return replace(found, **changed)
 
 
-def judge(kind: str, told: object, **changed: Any) -> Judged:
+def judge(kind, told, **changed):
     with spoken():
         return judged(question(kind, **changed), NOBODY, told)
 
 
-def centre(row: int, column: int) -> tuple[float, float]:
+def centre(row, column):
     return (column + 0.5) / 3, (row + 0.5) / 2
 
 
@@ -56,7 +55,7 @@ def test_a_map_that_is_no_share_is_told_in_its_own_unit():
 
 
 @pytest.mark.parametrize(
-    ("answer", "told", "right"),
+    "answer, told, right",
     [
         ("0.002", 0.1, False),
         ("0.002", 0.01, True),
@@ -67,7 +66,7 @@ def test_a_map_that_is_no_share_is_told_in_its_own_unit():
         ("0.998", 0.99, True),
     ],
 )
-def test_ten_points_are_much_beside_a_share_of_next_to_nothing_or_all(answer: str, told: float, right: bool):
+def test_ten_points_are_much_beside_a_share_of_next_to_nothing_or_all(answer, told, right):
     asked = {"answer": parse(answer), "unit": SHARE, "within": 0.1, "relative": False}
     assert judge("number", told, **asked).right is right
 
@@ -80,7 +79,7 @@ def test_what_speaks_against_has_no_share():
 
 
 @pytest.mark.parametrize(
-    ("answer", "told", "right", "score", "said"),
+    "answer, told, right, score, said",
     [
         ("odds(edits='off')", 1.0, False, 0, "It is 93.3 %; you said 100.0 %, as if there were no difference."),
         ("odds(0, 'off')", 0.98, False, 0.3, "It is 93.3 %; you said 98.0 %."),
@@ -96,7 +95,7 @@ def test_what_speaks_against_has_no_share():
         ("odds(model='other', edits='none')", 1.0, True, 1, "It is 100.0 %."),
     ],
 )
-def test_a_guess_of_no_effect_is_never_near_enough(answer: str, told: float, right: bool, score: float, said: str):
+def test_a_guess_of_no_effect_is_never_near_enough(answer, told, right, score, said):
     """Of a change the effect is asked: of 100 % it takes 6.7 points, so that 98 % is right for 2 of them."""
     words = {
         "odds": lambda of, at=0, edits="", model="": 0.933 if edits == "off" else 1.0,
@@ -132,14 +131,14 @@ def test_a_drawing_is_held_against_the_best_of_as_many():
 
 
 @pytest.mark.parametrize(
-    ("told", "score", "sentence"),
+    "told, score, sentence",
     [
         ([centre(0, 0)], 0.0, "0 of your 1 are right; 3 of the 3 are missing."),
         ([centre(0, 0), centre(1, 1)], 0.25, "1 of your 2 is right; 2 of the 3 are missing."),
         ([centre(0, 2), centre(1, 1), centre(1, 2)], 1.0, "3 of your 3 are right; none is missing."),
     ],
 )
-def test_a_drawing_of_what_is_a_set_is_its_hits_and_misses(told: list, score: float, sentence: str):
+def test_a_drawing_of_what_is_a_set_is_its_hits_and_misses(told, score, sentence):
     """Right are the three places of 3 and more; what both have in common, of what either has."""
     with spoken(window=lambda of: (MAP >= 3).float()):
         found = judged(question("draw", answer=parse("window()")), NOBODY, told)
@@ -148,7 +147,7 @@ def test_a_drawing_of_what_is_a_set_is_its_hits_and_misses(told: list, score: fl
 
 
 @pytest.mark.parametrize(
-    ("told", "right", "score", "sentence"),
+    "told, right, score, sentence",
     [
         (6, True, 1.0, "It is 6."),
         (6.5, True, 1.0, "It is 6; you said 6.5, near enough."),  # 10 % of 6 is 0.6
@@ -158,7 +157,7 @@ def test_a_drawing_of_what_is_a_set_is_its_hits_and_misses(told: list, score: fl
         (0, False, 0.0, "It is 6; you said 0."),
     ],
 )
-def test_a_number_is_right_within_its_tolerance(told: float, right: bool, score: float, sentence: str):
+def test_a_number_is_right_within_its_tolerance(told, right, score, sentence):
     found = judge("number", told)
     assert (found.right, found.sentence) == (right, sentence)
     assert found.score == pytest.approx(score)
@@ -191,7 +190,7 @@ def test_an_order_is_its_pairs():
 
 
 @pytest.mark.parametrize(
-    ("kind", "answer", "said"),
+    "kind, answer, said",
     [
         ("point", "count()", "is a map"),
         ("point", "0 * here()", "above 0"),
@@ -200,14 +199,14 @@ def test_an_order_is_its_pairs():
         ("number", "label()", "is a number"),
     ],
 )
-def test_an_answer_of_the_wrong_kind_is_said(kind: str, answer: str, said: str):
+def test_an_answer_of_the_wrong_kind_is_said(kind, answer, said):
     told = centre(0, 0) if kind == "point" else 1
     with pytest.raises(LessonError, match=said):
         judge(kind, told, answer=parse(answer))
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"),
+    "kind, told",
     [
         ("point", [0.5, 1.1]),
         ("point", [0.5, float("nan")]),
@@ -224,7 +223,7 @@ def test_an_answer_of_the_wrong_kind_is_said(kind: str, answer: str, said: str):
         ("order", {"a": 1}),
     ],
 )
-def test_a_guess_that_no_question_has_is_refused(kind: str, told: object):
+def test_a_guess_that_no_question_has_is_refused(kind, told):
     with pytest.raises(RefusedError):
         rule_of(question(kind))(told)
 
@@ -241,14 +240,14 @@ def test_a_place_may_be_marked():
 class Covered:
     """A picture whose insect lies in the lower row."""
 
-    def covered(self, grid: tuple[int, int]) -> torch.Tensor:
+    def covered(self, grid):
         return torch.tensor([[0.0] * grid[1], [1.0] * grid[1]])
 
 
 def test_calibration_says_where_both_look():
     """Guesses of 3 and 2 of 20, fewer than a sixth; in the upper row, the model's in the lower: half a picture."""
-    given: Any = Covered()
-    point: Step = STEPS_BY_KIND["point"]
+    given = Covered()
+    point = STEPS_BY_KIND["point"]
     found = [(point, judge("point", centre(0, 2))), (point, judge("point", centre(0, 1)))]
     found += [(STEPS_BY_KIND["number"], judge("number", value)) for value in (3, 4)]
     assert calibration(found, given) == [

@@ -2,7 +2,6 @@
 
 import math
 from functools import cache, partial
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -31,7 +30,7 @@ FIGURES = {"step", "right", "evenness", "sharpest", "distance_px", "nearest_px",
 
 
 @cache
-def seen_at(step: int) -> dict[str, Any]:
+def seen_at(step):
     """Of 60 test images after a step, from the weights."""
     loaded = vizkit.load(f"{bundled.RECORDED_FOLDER}@{step}")
     net = Plain(loaded.model)
@@ -52,7 +51,7 @@ def seen_at(step: int) -> dict[str, Any]:
     heads, distances = torch.stack(entropy).mean(0), torch.stack(far).mean(0)
     unit = F.normalize(net.w["pos_embed"][0, net.special :], dim=-1)
     pairs = torch.triu_indices(len(unit), len(unit), 1)
-    near: Any = spearmanr((unit @ unit.T)[*pairs], -torch.cdist(place, place)[*pairs])[0]
+    near = spearmanr((unit @ unit.T)[*pairs], -torch.cdist(place, place)[*pairs])[0]
     return {
         "step": step, "each": np.array(right), "right": np.mean(right), "even": np.mean(even), "positions": near,
         "evenness": float(heads.mean()), "sharpest": float(heads.min()),
@@ -61,7 +60,7 @@ def seen_at(step: int) -> dict[str, Any]:
 
 
 @cache
-def on_object(step: int) -> tuple[float, float]:
+def on_object(step):
     """(median share of the relevance of the true class on the digit, what the digits cover)."""
     loaded = vizkit.load(f"{bundled.RECORDED_FOLDER}@{step}")
     whole, shares, areas = open_set("digits", "test", size_px=32), [], []
@@ -75,12 +74,12 @@ def on_object(step: int) -> tuple[float, float]:
     return float(np.median(shares)), float(np.mean(areas))
 
 
-def recorded() -> Subject:
+def recorded():
     loaded = vizkit.load("bundled:digits_vit")
     return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3", model="ViT · digits")
 
 
-def agree(of: Subject) -> None:
+def agree(of):
     for step in OWN:
         for what in FIGURES:
             expected = pytest.approx(seen_at(step)[what], rel=3e-3, abs=2e-3)
@@ -102,7 +101,7 @@ def test_numbers_of_the_recorded_run_are_those_of_plain_torch():
 
 
 @pytest.mark.parametrize("number", [number for number, _ in opened(LESSON).questions if number not in (CHANGED, NAMED)])
-def test_an_answer_is_another_one_of_another_run(number: int):
+def test_an_answer_is_another_one_of_another_run(number):
     """No number is typed: of the insects' run every question has another answer."""
     question, of = opened(LESSON).steps[number - 1].question, recorded()
 
@@ -114,14 +113,14 @@ def test_an_answer_is_another_one_of_another_run(number: int):
 
 
 @pytest.mark.parametrize(
-    ("word", "given", "sentence"),
+    "word, given, sentence",
     [
         ("learned", {"what": "colour"}, "Nothing measured is called “colour”"),
         ("learned", {"what": "right", "run": "../mine"}, "none of the recorded runs"),
         ("learned", {"what": "right", "step": "now"}, "first, last or a number"),
     ],
 )
-def test_what_is_not_there_is_a_sentence(word: str, given: dict[str, Any], sentence: str):
+def test_what_is_not_there_is_a_sentence(word, given, sentence):
     with pytest.raises(NotApplicable, match=sentence):
         VOCABULARY[word](recorded(), **given)
 

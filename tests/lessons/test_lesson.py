@@ -2,7 +2,6 @@
 
 import contextlib
 import time
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from vizkit.lessons.prose import prose
 from vizkit.lessons.shelf import files, opened, read_file
 from vizkit.ui.plain import plain
 
-NOBODY: Any = None
+NOBODY = None
 STEP = "## Title\nText.\n"
 
 
@@ -50,16 +49,16 @@ def test_texts_are_filled_and_written_for_both_readers():
 
 
 @pytest.mark.parametrize(
-    ("within", "expected"),
+    "within, expected",
     [("0.2", (0.2, True)), ("10%", (0.1, True)), ("2 patches", (2.0, False)), ("0", (0.0, True))],
 )
-def test_a_tolerance_is_of_the_answer_or_in_its_unit(within: str, expected: tuple[float, bool]):
+def test_a_tolerance_is_of_the_answer_or_in_its_unit(within, expected):
     question = read(f"{FRONT}{STEP}number: How many?\nanswer: count()\nwithin: {within}\n").steps[0].question
     assert (question.within, question.relative) == expected
 
 
 @pytest.mark.parametrize("within", ["9" * 400, "1." + "0" * 400, "1e999", "inf", "-1"])
-def test_a_tolerance_without_end_is_refused(within: str):
+def test_a_tolerance_without_end_is_refused(within):
     with pytest.raises(LessonError, match="within is"):
         read(f"{FRONT}{STEP}number: How many?\nanswer: count()\nwithin: {within}\n")
 
@@ -101,7 +100,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-def test_what_no_text_may_have_is_refused_with_its_line(text: str):
+def test_what_no_text_may_have_is_refused_with_its_line(text):
     for file in (f"{FRONT}## Title\nFine.\n\n{text}\n", f"{FRONT}{STEP}\nwhy: |\n  Fine.\n  {text}\n"):
         with pytest.raises(LessonError) as sentence:
             read(file)
@@ -111,7 +110,7 @@ def test_what_no_text_may_have_is_refused_with_its_line(text: str):
 @pytest.mark.parametrize(
     "text", ["> " * 2000 + "x", "*a **b " * 800, "[" * 5000, "`" * 5000, "- " * 2500, "|a\n" * 1999]
 )
-def test_a_text_of_many_marks_takes_no_time(text: str):
+def test_a_text_of_many_marks_takes_no_time(text):
     begin = time.process_time()
     with contextlib.suppress(LessonError):
         text = prose(text).html([])
@@ -166,7 +165,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("text", FILES.values(), ids=FILES)
-def test_a_bad_file_is_refused_in_one_sentence(text: str):
+def test_a_bad_file_is_refused_in_one_sentence(text):
     begin = time.process_time()
     with pytest.raises(LessonError) as sentence:
         read(text)
@@ -175,7 +174,7 @@ def test_a_bad_file_is_refused_in_one_sentence(text: str):
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"---\ntitle: \xe4\n---\n", bytes(range(256)) * 400])
-def test_bytes_that_are_no_text_are_refused(content: bytes):
+def test_bytes_that_are_no_text_are_refused(content):
     with pytest.raises(LessonError):
         read(content)
 
@@ -222,5 +221,5 @@ def files_without(monkeypatch):
 
 
 @pytest.mark.parametrize("name", list(files()))
-def test_every_lesson_that_comes_with_vizkit_is_read(name: str):
+def test_every_lesson_that_comes_with_vizkit_is_read(name):
     assert read_file(files()[name]).name == name

@@ -1,7 +1,5 @@
 """What is told before it is asked is found wherever it stands; and numbers of one thing agree wherever they stand."""
 
-from typing import Any
-
 import numpy as np
 import plotly.graph_objects as go
 import pytest
@@ -45,16 +43,16 @@ FINE = {
 
 
 @pytest.fixture(scope="module")
-def vit() -> Any:
+def vit():
     return subject("bundled:digits_vit", "digit 3")
 
 
-def told(text: str, of: Any) -> list[str]:
+def told(text, of):
     return [sentence for sentence in problems(read_text(FRONT_GOOD + text), of=of) if "tells what step" in sentence]
 
 
-@pytest.mark.parametrize(("kind", "text"), TELLS.values(), ids=TELLS)
-def test_a_spoiler_is_named(vit: Any, kind: str, text: str):
+@pytest.mark.parametrize("kind, text", TELLS.values(), ids=TELLS)
+def test_a_spoiler_is_named(vit, kind, text):
     asks = ASKS[kind] if text else ASKS[kind] + "hint: It is {patches()}.\n"
     (sentence,) = set(told(f"## First\n{text}{asks}", vit))
     assert sentence.startswith("Line 11: First: ") or not text
@@ -62,8 +60,8 @@ def test_a_spoiler_is_named(vit: Any, kind: str, text: str):
     assert told(f"## First\nNothing.\n{ASKS[kind]}---\n## Last\n{text}", vit) == []  # afterwards it is none
 
 
-@pytest.mark.parametrize(("kind", "text"), FINE.values(), ids=FINE)
-def test_what_tells_nothing_is_none(vit: Any, kind: str, text: str):
+@pytest.mark.parametrize("kind, text", FINE.values(), ids=FINE)
+def test_what_tells_nothing_is_none(vit, kind, text):
     assert told(f"## First\n{text}{ASKS[kind]}", vit) == []
 
 
@@ -78,7 +76,7 @@ def test_a_figure_is_told_by_its_numbers_and_loses_its_sentences():
 
 @pytest.mark.product
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_numbers_of_one_thing_agree(file: Any) -> None:
+def test_numbers_of_one_thing_agree(file):
     """All steps that ask: a picture that shows the answer, or a sentence that says it, shows the very one, in as many
     digits as it has; and a number of the sentence that is nearly the answer is of another quantity, which we know."""
     lesson, shown, near = read(file), set[int](), dict[int, str]()
@@ -98,7 +96,7 @@ def test_numbers_of_one_thing_agree(file: Any) -> None:
     assert near == NEAR.get(file.stem.partition("_")[0], {})
 
 
-def nearly(said: str, value: float) -> str:
+def nearly(said, value):
     """The first number of a sentence that is within a tenth of a value, and not it."""
     for found in NUMBER.finditer(said):
         text, share = found[0].replace(",", "").replace("−", "-"), said[found.end() :].lstrip().startswith("%")

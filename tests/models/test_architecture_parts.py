@@ -18,7 +18,7 @@ IMAGE = (3, 224, 224)
 
 
 @pytest.mark.parametrize(
-    ("shape", "image", "found"),
+    "shape, image, found",
     [
         ((197, 192), IMAGE, (197, "tokens")),
         ((64, 56, 56), IMAGE, (3136, "places")),  # channels first

@@ -93,10 +93,8 @@ def test_nor_does_a_replay(folder):
             inputs_for(Report("", (Entry(item),)), {}, {})
 
 
-@pytest.mark.parametrize(
-    ("name", "answers"), [("digits_vit", "10 classes"), ("photographs_vit", "features, not classes")]
-)
-def test_a_model_is_told_in_one_line(name: str, answers: str):
+@pytest.mark.parametrize("name, answers", [("digits_vit", "10 classes"), ("photographs_vit", "features, not classes")])
+def test_a_model_is_told_in_one_line(name, answers):
     """A class may have any number of modules, which nobody asked for."""
     said = repr(vizkit.load(f"bundled:{name}"))
     assert len(said.splitlines()) == 1

@@ -6,7 +6,7 @@ Random weights throughout; the numbers do not matter here, only who can see whom
 import pytest
 import timm
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.testing import assert_close
 from torchvision.models import swin_transformer
 
@@ -15,8 +15,8 @@ from tests.drawn import noisy_picture
 from vizkit.geometry import id_of, window_ids
 from vizkit.models import Keep, families
 from vizkit.models.families.swin import blocks
-from vizkit.models.sources.loaded import Loaded, described
-from vizkit.traces import Attention, Trace, dense
+from vizkit.models.sources.loaded import described
+from vizkit.traces import Attention, dense
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +24,12 @@ def seed():
     torch.manual_seed(0)
 
 
-def loaded_of(name: str, **options) -> Loaded:
+def loaded_of(name, **options):
     model = timm.create_model(name, pretrained=False, **options).eval().requires_grad_(False)
     return described(name, model, None, source="test")
 
 
-def trace_of(loaded: Loaded, pixels: Tensor, **options) -> Trace:
+def trace_of(loaded, pixels, **options):
     return families.trace(loaded, pixels, **options)
 
 
@@ -49,7 +49,7 @@ SWINS = {
 
 
 @pytest.fixture(scope="module", params=SWINS)
-def swin(request) -> tuple[nn.Module, tuple[int, int], Trace]:
+def swin(request):
     """In double precision: there even the smallest weight moves what it should move."""
     name, size_hw = SWINS[request.param]
     torch.manual_seed(0)
@@ -66,9 +66,9 @@ def swin(request) -> tuple[nn.Module, tuple[int, int], Trace]:
     return loaded.model, size_hw, trace_of(loaded, torch.randn(1, 3, *size_hw, dtype=torch.float64))
 
 
-def first_two_of_each_stage(model: nn.Module, trace: Trace) -> list[Attention]:
+def first_two_of_each_stage(model, trace):
     """One block without and one with a shift."""
-    found: dict[str, list[Attention]] = {}
+    found = {}
     for layer in trace.attention:
         if layer.learned:
             found.setdefault(layer.query.name, []).append(layer)
@@ -76,7 +76,7 @@ def first_two_of_each_stage(model: nn.Module, trace: Trace) -> list[Attention]:
     return [layer for layers in found.values() for layer in layers[:2]]
 
 
-def predicted(layer: Attention, token: int) -> Tensor:
+def predicted(layer, token):
     """Which queries pay the token more than the −100 of the mask leaves."""
     return (dense(layer)[:, :, token] > 1e-20).any(0)
 
@@ -152,7 +152,7 @@ def test_a_wrong_sign_of_the_shift_would_be_caught():
 # The attention branch rebuilt from the map ---------------------------------------------------------------------------
 
 
-def watched(model: nn.Module, pixels: Tensor, kind: str) -> dict[str, tuple[Tensor, Tensor]]:
+def watched(model, pixels, kind):
     """Input and output of every module of a class, in one pass."""
     seen, handles = {}, []
     for name, module in model.named_modules():
@@ -166,11 +166,11 @@ def watched(model: nn.Module, pixels: Tensor, kind: str) -> dict[str, tuple[Tens
     return seen
 
 
-def relative(found: Tensor, expected: Tensor) -> float:
+def relative(found, expected):
     return float((found - expected).norm() / expected.norm())
 
 
-def values_of(tokens: Tensor, weight: Tensor, bias: Tensor, heads: int) -> Tensor:
+def values_of(tokens, weight, bias, heads):
     return (tokens @ weight.T + bias).unflatten(-1, (heads, -1)).transpose(0, 1)  # head token channel
 
 
@@ -220,7 +220,7 @@ def test_swin_branch_is_the_map_times_the_values(name, size_hw):
 
 
 @pytest.fixture(scope="module", params=["tnt_s_patch16_224", "tnt_s_legacy_patch16_224"])
-def tnt(request) -> tuple[Loaded, Tensor, Trace]:
+def tnt(request):
     torch.manual_seed(0)
     loaded = loaded_of(request.param, depth=2, img_size=(64, 112))
     loaded.model.double()
@@ -228,7 +228,7 @@ def tnt(request) -> tuple[Loaded, Tensor, Trace]:
     return loaded, pixels, trace_of(loaded, pixels)
 
 
-def moved(before: Attention, after: Attention) -> Tensor:
+def moved(before, after):
     """Ids of the keys whose own vector changed.
 
     log w′ − log w of a row is Δscore − Δ log Z; the second is one number for the row, and its median. What is left is

@@ -1,7 +1,6 @@
 """How many attention layers a model has is counted without the recording, so that a layer it misses is noticed."""
 
 import warnings
-from collections.abc import Callable
 
 import pytest
 import torch
@@ -87,7 +86,7 @@ def behind_a_cond(layer, query, key, value):
 class Layer(nn.Module):
     """Attention of two heads that has neither `num_heads` nor any other mark of it."""
 
-    def __init__(self, way: Callable[..., Tensor], width: int = 16):
+    def __init__(self, way, width=16):
         super().__init__()
         self.way, self.norm = way, nn.LayerNorm(width)
         self.linear, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
@@ -103,7 +102,7 @@ class Layer(nn.Module):
 class Model(nn.Module):
     """Patches of 8 × 8 pixels, layers of attention, the mean of the tokens, three classes."""
 
-    def __init__(self, *ways: Callable[..., Tensor]):
+    def __init__(self, *ways):
         super().__init__()
         self.embed, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 3)
         self.layers = nn.ModuleList(Layer(way) for way in ways)
@@ -123,7 +122,7 @@ class Choosing(Model):
         return self.head((self.layers[1](tokens) if pixels.mean() > 0 else tokens).mean(1))
 
 
-def made(model: nn.Module) -> Loaded:
+def made(model):
     model = model.eval().requires_grad_(False)
     needs = Preprocessing(size_hw=(32, 48), mean=(0.5,) * 3, std=(0.5,) * 3)
     return Loaded("toy", model, torch.device("cpu"), needs)
@@ -135,7 +134,7 @@ WRITTEN = (written_out, divided_at_the_end, einsum, logarithms, values_first, re
 HIDDEN = (*WRITTEN, another_name)
 
 
-def counted(model: nn.Module) -> Counting:
+def counted(model):
     with torch.no_grad(), Counting(PIXELS) as counting:
         model.eval()(PIXELS)
     return counting
@@ -168,7 +167,7 @@ def mixed_before(layer, query, key, value):
 
 
 @pytest.mark.parametrize(
-    ("way", "changed"),
+    "way, changed",
     [
         (softmax, 0),
         (fused, 0),

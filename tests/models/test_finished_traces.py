@@ -11,7 +11,7 @@ from torch import nn
 
 from vizkit.models.families import translate
 from vizkit.models.families.proven_places import Places
-from vizkit.models.recording.call import Call, Kernel, version_of
+from vizkit.models.recording.call import Call, version_of
 from vizkit.models.recording.edits import parse
 from vizkit.models.recording.forward import Pass
 from vizkit.models.recording.layer_output import LOST, Difference
@@ -22,13 +22,13 @@ TOKENS = Tokens("image", (), (2, 3))
 PIXELS = torch.zeros(1, 3, 5, 7)
 
 
-def apart(by: float, allowed: float = 1e-4) -> Difference:
+def apart(by, allowed=1e-4):
     """Two rows whose largest numbers are 1 and differ by so much."""
     theirs = torch.tensor([[[1.0, 0.5, 0.0]]])
     return Difference(theirs - torch.tensor([[[0.0, by, 0.0]]]), theirs, allowed)
 
 
-def call(path: str = "a", *differences: Difference, kernel: Kernel = "fused", **facts) -> Call:
+def call(path="a", *differences, kernel="fused", **facts):
     """Of 6 queries with 6 keys, 2 heads, of which places 1 and 4 were compared."""
     weights = facts.pop("weights", torch.full((1, 2, 6, 6), 1 / 6))
     made = Call(path, facts.pop("module", None), kernel, weights, 2, differences=[*differences], **facts)
@@ -38,7 +38,7 @@ def call(path: str = "a", *differences: Difference, kernel: Kernel = "fused", **
     return made
 
 
-def written(path: str, met: Difference | None) -> Call:
+def written(path, met):
     """A softmax that the layer writes out."""
     return call(path, apart(0.0), kernel="softmax", met=met)
 
@@ -112,7 +112,7 @@ class Model:
     name, notes = "toy", ("it is a toy",)
 
 
-def finished(*calls: Call, places: Places | None = None, planned: int | None = None, notes=(), **passed):
+def finished(*calls, places=None, planned=None, notes=(), **passed):
     every = {"logits": torch.tensor([0.25, 0.75]), "maps": (), "specials": (), "logit_error": 0.0} | passed
     attention = [
         Attention(each.path, each.weights, TOKENS, TOKENS, torch.arange(6)[None], torch.arange(6)[None], heads=2)

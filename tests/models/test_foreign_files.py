@@ -67,7 +67,7 @@ def official_swin(model):
 
 
 @pytest.mark.parametrize(
-    ("name", "options"),
+    "name, options",
     [
         (SWIN, {"img_size": 64, "window_size": 8}),
         (SWIN, {"img_size": 56, "window_size": 7}),
@@ -133,7 +133,7 @@ def test_what_a_vit_is_follows_from_its_file(tmp_path, photo, case):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("architecture", "options"),
+    "architecture, options",
     [
         ("deit_tiny_distilled_patch16_224", {"depth": 1, "img_size": 64}),
         ("beit_base_patch16_224", {"depth": 1, "img_size": 64}),
@@ -306,7 +306,7 @@ def test_torchvision_files_that_do_not_fit(tmp_path):
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize(("name", "suffix"), [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
+@pytest.mark.parametrize("name, suffix", [("alexnet", "pth"), ("resnet18", "pth"), ("resnet18", "safetensors")])
 def test_fine_tuned_torchvision_cnns(tmp_path, photo, name, suffix):
     model = torchvision.models.get_model(name, weights=None, num_classes=4).eval()
     file = tmp_path / f"file.{suffix}"
@@ -400,7 +400,7 @@ TOLD = [
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize(("name", "options", "told"), TOLD)
+@pytest.mark.parametrize("name, options, told", TOLD)
 def test_options_of_timms_training_are_used_and_named(tmp_path, name, options, told):
     """A file of train.py keeps them in "args"; timm's own `resolve_data_config` says what they mean."""
     model = made(name, num_classes=5, **options)

@@ -2,13 +2,12 @@
 on purpose, in every mode of recording, and the check has to fail; healthy models have to pass."""
 
 import copy
-from typing import Any
 
 import pytest
 import timm
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.testing import assert_close
 
 from tests.drawn import noise, seeded
@@ -19,8 +18,8 @@ from vizkit.models.recording import call, layer_output, weights
 from vizkit.models.recording import recorder as recording
 from vizkit.models.recording.layer_output import difference, draw_of, kernel_rows, multi_head_rows, sampled, worst
 from vizkit.models.recording.recorder import Call, Keep, Recorder
-from vizkit.models.sources.loaded import Loaded, described
-from vizkit.traces import OUTPUT_TOLERANCE, Trace, tolerance
+from vizkit.models.sources.loaded import described
+from vizkit.traces import OUTPUT_TOLERANCE, tolerance
 
 TRUE = weights.attention_weights
 
@@ -65,7 +64,7 @@ MODES = {
 }
 
 
-def model_of(layer: Any = Fused, sharpness: float = 3.0, **options: Any) -> Any:
+def model_of(layer=Fused, sharpness=3.0, **options):
     """Two layers that choose among their keys: with random weights as they are, all heads would look everywhere."""
     with seeded():
         model = Toy(layer, **options).eval().requires_grad_(False)
@@ -75,7 +74,7 @@ def model_of(layer: Any = Fused, sharpness: float = 3.0, **options: Any) -> Any:
     return model
 
 
-def outcome(model: nn.Module, dtype: torch.dtype = torch.float32, keep: Keep | None = None, target: int | None = None):
+def outcome(model, dtype=torch.float32, keep=None, target=None):
     """(error, tolerance) of the proof, as a trace carries it."""
     model, x = copy.deepcopy(model).to(dtype), X.to(dtype)
     with torch.set_grad_enabled(target is not None), Recorder(model, keep, gradient=target is not None) as recorder:
@@ -85,7 +84,7 @@ def outcome(model: nn.Module, dtype: torch.dtype = torch.float32, keep: Keep | N
     return output_of(recorder.calls)
 
 
-def holds(found: tuple[float | None, float]) -> bool:
+def holds(found):
     error, allowed = found
     assert error is not None
     return error <= allowed
@@ -132,7 +131,7 @@ def test_masks_and_scales_are_part_of_the_proof(case, mode, dtype, monkeypatch):
     model = model_of(**options)
     assert holds(outcome(model, dtype, **MODES[mode]))
 
-    def without(query: Tensor, key: Tensor, **given) -> Tensor:
+    def without(query, key, **given):
         return TRUE(query, key, **given | {"attn_mask": None, "is_causal": False, "scale": None})
 
     for module in (recording, weights):
@@ -155,7 +154,7 @@ def test_keys_and_values_repeated_in_the_wrong_order_are_noticed(mode, dtype, mo
     model = model_of(Grouped, heads=6)
     assert holds(outcome(model, dtype, **MODES[mode]))
 
-    def tiled(tensor: Tensor, query: Tensor, enable_gqa: bool) -> Tensor:
+    def tiled(tensor, query, enable_gqa):
         return tensor.repeat(1, query.shape[-3] // tensor.shape[-3], 1, 1) if enable_gqa else tensor
 
     for module in (weights, recording, layer_output):
@@ -167,9 +166,9 @@ def test_keys_and_values_repeated_in_the_wrong_order_are_noticed(mode, dtype, mo
 @pytest.mark.parametrize("keep", [None, Keep(rows=(4, 1)), Keep(heads="mean"), Keep(rows=(5,), heads="mean")])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_multi_head_attention_is_proven_by_its_own_output(case, keep, dtype, monkeypatch):
-    options: Any = {"boolean": {"attn_mask": LATER}, "padding": {"key_padding_mask": torch.arange(KEYS)[None] >= 5}}
+    options = {"boolean": {"attn_mask": LATER}, "padding": {"key_padding_mask": torch.arange(KEYS)[None] >= 5}}
     model = model_of(MultiHead, **options.get(case, {}))
-    kinds: Any = {"extra keys": {"add_bias_kv": True, "add_zero_attn": True}, "no bias": {"bias": False}}
+    kinds = {"extra keys": {"add_bias_kv": True, "add_zero_attn": True}, "no bias": {"bias": False}}
     for block in model.blocks if case in kinds else ():
         with seeded(4):
             block.attention = nn.MultiheadAttention(12, HEADS, batch_first=True, **kinds[case]).requires_grad_(False)
@@ -199,7 +198,7 @@ def test_what_is_stored_is_compared_too(layer, mode, monkeypatch):
     """After the weights were right: rows are lost between the layer and the trace."""
     true = call.grouped
 
-    def moved(found: Tensor, *of_its_layer: object) -> Tensor:
+    def moved(found, *of_its_layer):
         found = true(found, *of_its_layer)
         return found.roll(1, -2) if next(calls) % 2 == 0 else found  # the weights, not the sample after them
 
@@ -236,7 +235,7 @@ def test_a_layer_that_was_not_recorded_needs_no_proof_and_one_that_cannot_be_ask
 
 
 @pytest.mark.parametrize(
-    ("count", "draw", "expected"),
+    "count, draw, expected",
     [
         (197, 0, [0, 49, 98, 147]),
         (197, 49, [49, 98, 147, 196]),
@@ -267,7 +266,7 @@ def test_every_row_has_its_turn(count):
 def test_a_picture_decides_which_rows_are_compared():
     """The same again for the same picture, in every layer others, and others for another picture."""
 
-    def places(pixels: Tensor) -> list[int]:
+    def places(pixels):
         with torch.no_grad(), Recorder(model, draw=draw_of(pixels)) as recorder:
             model(pixels)
         return [call.places.start for call in recorder.calls]
@@ -289,7 +288,7 @@ def test_a_difference_is_relative_to_the_largest_number_of_its_own_head():
     assert worst([difference(nothing, nothing)])[0] == 0
 
 
-def off_by(error: float, dtype: torch.dtype = torch.float32, heads: int = 1):
+def off_by(error, dtype=torch.float32, heads=1):
     """Heads whose last one is off by `error`, though the largest numbers of another are far larger."""
     theirs = torch.tensor([2.0**-head for head in range(heads)])[:, None, None].expand(-1, 2, 3)
     mine = theirs.clone()
@@ -354,7 +353,7 @@ SMALL = {
 }
 
 
-def family(name: str, dtype: torch.dtype, fused: bool = True) -> Loaded:
+def family(name, dtype, fused=True):
     with seeded():
         model = timm.create_model(name, pretrained=False, **SMALL[name]).eval().requires_grad_(False)
     for module in model.modules():
@@ -366,7 +365,7 @@ def family(name: str, dtype: torch.dtype, fused: bool = True) -> Loaded:
     return described(name, model.to(dtype), None, source="test")
 
 
-def trace_of(loaded: Loaded, dtype: torch.dtype, **options) -> Trace:
+def trace_of(loaded, dtype, **options):
     size_hw = (64, 96) if "swin" in loaded.name else (56, 56) if "eva" in loaded.name else (64, 64)
     size_hw = (128, 128) if "maxvit" in loaded.name or "levit" in loaded.name else size_hw
     pixels = noise(1, 3, *size_hw, seed=1).to(dtype)
@@ -374,7 +373,7 @@ def trace_of(loaded: Loaded, dtype: torch.dtype, **options) -> Trace:
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("dtype", "fused"), [(torch.float32, True), (torch.bfloat16, True), (torch.bfloat16, False)])
+@pytest.mark.parametrize("dtype, fused", [(torch.float32, True), (torch.bfloat16, True), (torch.bfloat16, False)])
 @pytest.mark.parametrize("name", SMALL)
 def test_healthy_families_pass_with_both_proofs(name, dtype, fused):
     loaded = family(name, dtype, fused)

@@ -503,7 +503,7 @@ def response_error(kind):
 
 
 @pytest.mark.parametrize(
-    ("error", "expected", "kind"),
+    "error, expected, kind",
     [
         (response_error(RepositoryNotFoundError), "no model somebody/ants on the hub", ModelError),
         (response_error(GatedRepoError), "asks for an agreement", ModelError),
@@ -662,7 +662,7 @@ def test_bundled_models_say_what_they_are():
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    "name, expected",
     [
         ("", "no model ''"),
         ("vit_tiny_patch", "did you mean vit_tiny_patch16_224"),
@@ -703,7 +703,7 @@ def test_convolutional_networks_take_any_size(photo):
 
 
 @pytest.mark.parametrize(
-    ("name", "size", "expected"),
+    "name, size, expected",
     [
         (SMALL, (250, 130), "do not divide 250×130; the nearest size is 256×128"),
         (SMALL, (5, 300), "nearest size is 16×304"),
@@ -737,7 +737,7 @@ def test_imagenet_labels(count):
 
 
 @pytest.mark.parametrize(
-    ("file", "architecture", "named"),
+    "file, architecture, named",
     [
         ("birds.pth", "test_vit", False),
         ("test_vit_in1k.pth", "test_vit", True),
@@ -767,7 +767,7 @@ def test_where_training_began_says_nothing_about_its_classes(tmp_path):
     assert vizkit.load(tmp_path / "birds.pth.tar").label(3) == "class 3"
 
 
-@pytest.mark.parametrize(("said", "named"), [({}, False), ({"tag": "r160_in1k"}, True)])
+@pytest.mark.parametrize("said, named", [({}, False), ({"tag": "r160_in1k"}, True)])
 def test_a_folder_of_a_thousand_classes_has_imagenets_names_where_its_configuration_says_so(tmp_path, said, named):
     model = timm.create_model("test_vit", num_classes=1000)
     safetensors.torch.save_file(model.state_dict(), tmp_path / "model.safetensors", {"format": "pt"})

@@ -1,7 +1,5 @@
 """Pictures that go through a model together have the traces that each has alone; one that mixes them is found out."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import nn
@@ -134,7 +132,7 @@ def test_what_leaves_the_blocks_is_not_kept_for_maps_without_gradients(monkeypat
 class Mixing(nn.Module):
     """What each picture looks like depends on its neighbours: as batch normalisation that was never switched off."""
 
-    def __init__(self, between: str, apart: Callable[[torch.Tensor], torch.Tensor] | None = None):
+    def __init__(self, between, apart=None):
         super().__init__()
         self.apart = apart or self.all_of_it
         torch.manual_seed(0)

@@ -447,7 +447,7 @@ def test_reductions_are_named_by_what_a_token_stands_for():
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"),
+    "kind, expected",
     [
         ("dual", "fixed sinusoids"),
         ("gradual", "learned"),

@@ -18,7 +18,7 @@ from vizkit.models.networks.gradual_reduction import averaged, grids
 from vizkit.models.networks.merging import Balance, alignment
 from vizkit.models.networks.named_vits import from_timm
 from vizkit.models.networks.positions import sinusoids, sinusoids_2d
-from vizkit.models.networks.vit_from_parts import MLP, ConvStem, EncoderBlock, MultiHeadSelfAttention, PatchEmbedding
+from vizkit.models.networks.vit_from_parts import ConvStem, EncoderBlock, MultiHeadSelfAttention, PatchEmbedding
 from vizkit.models.probes.multiply_adds import work_of
 
 TINY = {"embed_dim": 24, "num_heads": 2, "num_classes": 5}
@@ -128,7 +128,7 @@ def test_attention_is_that_of_torch():
 
 def test_a_block_is_two_sums():
     block, x = disturbed(EncoderBlock(12, 3, 48)), torch.randn(2, 5, 12)
-    mlp: MLP = block.mlp
+    mlp = block.mlp
     y = x + block.attn(F.layer_norm(x, (12,), block.norm1.weight, block.norm1.bias, 1e-6))
     inner = F.layer_norm(y, (12,), block.norm2.weight, block.norm2.bias, 1e-6) @ mlp.first.weight.T + mlp.first.bias
     inner = 0.5 * inner * (1 + torch.erf(inner / math.sqrt(2)))
@@ -139,7 +139,7 @@ def test_a_block_is_two_sums():
 
 
 @pytest.mark.parametrize(
-    ("size", "millions", "blocks", "heads", "width"),
+    "size, millions, blocks, heads, width",
     [("base", 86, 12, 12, 768), ("large", 307, 24, 16, 1024), ("huge", 632, 32, 16, 1280)],
 )
 def test_named_sizes_have_the_published_parameters(size, millions, blocks, heads, width):
@@ -153,7 +153,7 @@ def test_named_sizes_have_the_published_parameters(size, millions, blocks, heads
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("theirs", "ours", "options"),
+    "theirs, ours, options",
     [
         ("vit_tiny_patch16_224", "vit_parts_tiny", {**TINY, **OBLONG, "depth": 3}),
         ("vit_small_patch16_224", "vit_parts_small", {}),

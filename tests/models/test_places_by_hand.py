@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import pytest
 import torch
@@ -27,7 +26,7 @@ CORNERS = [[0, 1, 4, 5], [2, 3, 6, 7], [8, 9, 12, 13], [10, 11, 14, 15]]  # wind
 STRIDES = [[0, 2, 8, 10], [1, 3, 9, 11], [4, 6, 12, 14], [5, 7, 13, 15]]  # tokens two apart
 
 
-def module(file: str = "somebody", /, **values) -> Any:
+def module(file="somebody", /, **values):
     """A module that a file defines, with these attributes."""
     made = type("Toy", (nn.Module,), {"__module__": file})()
     for name, value in values.items():
@@ -35,11 +34,11 @@ def module(file: str = "somebody", /, **values) -> Any:
     return made
 
 
-def call(path: str, *shape: int, of: nn.Module | None = None) -> Call:
+def call(path, *shape, of=None):
     return Call(path, of, "fused", torch.zeros(shape or (1, 1, 1, 1)))
 
 
-def placed(rule: str, model: nn.Module, at: Call, grid: tuple[int, int]) -> Any:
+def placed(rule, model, at, grid):
     found = places.RULES[rule](model, at, grid)
     return found and (found[0], found[1].tolist(), found[2], found[3].tolist())
 
@@ -159,7 +158,7 @@ def test_the_grid_of_a_stage():
         assert places.own_grid(model, path, given) == set()
 
 
-def layer(name: str, grid: tuple[int, int] | None, windows: int, size: int = 4) -> Attention:
+def layer(name, grid, windows, size=4):
     tokens = Tokens("grid", (), grid, free=0 if grid else size)
     ids = torch.arange(size).expand(windows, size).clone()
     if windows > 1:
@@ -167,7 +166,7 @@ def layer(name: str, grid: tuple[int, int] | None, windows: int, size: int = 4) 
     return Attention(name, torch.zeros(windows, 1, size, size), tokens, tokens, ids, ids)
 
 
-def told_apart(found: torch.Tensor | None) -> list[list[int]]:
+def told_apart(found):
     """Regions by the order in which they come: only which are the same matters."""
     order = list(dict.fromkeys(found.flatten().tolist()))
     return [[order.index(number) for number in window] for window in found.tolist()]
@@ -201,7 +200,7 @@ def test_overlapping_windows():
         [4, 5, -1, 7, 8, -1, -1, -1, -1],
     ]
 
-    def found(size: int, step: int, rim: int, grid: tuple[int, int]):
+    def found(size, step, rim, grid):
         return outlook.windows(module(), call("a", of=module(kernel_size=size, stride=step, padding=rim)), grid)
 
     inside = found(3, 2, 1, (3, 3))
@@ -317,7 +316,7 @@ def test_the_trace_of_a_small_swin():
     assert all(name.startswith("swin") for name in families.names_of(swin))
 
 
-def embedding(**values) -> Any:
+def embedding(**values):
     return module("timm.layers", **values)
 
 
@@ -353,7 +352,7 @@ def test_tokens_of_a_vit():
 
 
 def test_the_table_of_positions():
-    def table(rows: int, **values):
+    def table(rows, **values):
         found = vit.position_table(
             module(
                 pos_embed=nn.Parameter(torch.zeros(1, rows, 2)),
@@ -463,10 +462,10 @@ def test_tokens_that_a_plan_drops():
 
 
 @pytest.mark.parametrize(
-    ("family", "model", "options"),
+    "family, model, options",
     [(vit, "test_vit", {"depth": 1}), (swin, "swin_tiny_patch4_window7_224", SMALL_SWIN)],
 )
-def test_a_layer_that_is_missing_is_told(monkeypatch, family, model: str, options: dict):
+def test_a_layer_that_is_missing_is_told(monkeypatch, family, model, options):
     """One more layer than the pass has, as the family counts them: there is no trace."""
     loaded = random_model(model, **options)
     count = family.expected(loaded.model)

@@ -85,7 +85,7 @@ def test_two_dimensions_are_two_tables_side_by_side():
             assert_close(table[row, column, 14:], sinusoidal(5, 14)[column])
 
 
-@pytest.mark.parametrize(("call", "word"), [(lambda: sinusoidal(3, 7), "7"), (lambda: sinusoidal_2d((3, 5), 6), "6")])
+@pytest.mark.parametrize("call, word", [(lambda: sinusoidal(3, 7), "7"), (lambda: sinusoidal_2d((3, 5), 6), "6")])
 def test_channels_that_make_no_pairs_are_refused(call, word):
     with pytest.raises(NotApplicable, match=word):
         call()
@@ -169,7 +169,7 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "size", "prefix", "grid"), TABLES)
+@pytest.mark.parametrize("name, size, prefix, grid", TABLES)
 def test_the_learned_table_has_one_row_for_each_patch(name, size, prefix, grid):
     loaded = toy(small_vit(name), size) if " " in name else load(name, image_size=size)
     assert code(loaded, prefix) == grid
@@ -190,7 +190,7 @@ def test_torchvision_has_a_table_too():
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "options", "expected"),
+    "name, options, expected",
     [
         ("test_vit", {}, ("learned",)),
         ("eva02_tiny_patch14_224", {"image_size": (28, 42)}, ("learned", "rotary")),
@@ -390,7 +390,7 @@ EQUIVARIANT = [
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("name", "options"), EQUIVARIANT)
+@pytest.mark.parametrize("name, options", EQUIVARIANT)
 def test_without_positions_the_order_of_the_patches_does_not_matter(name, options):
     """In float64: in float32 the order in which a matrix product adds up goes with the size of the batch and the
     number of threads, and moves a logit of 3 by more than 1e-5."""

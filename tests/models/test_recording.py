@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.overrides import _get_current_function_mode_stack
 from torch.testing import assert_close
 
@@ -26,13 +26,13 @@ def seed():
     torch.manual_seed(0)
 
 
-def qkv(*lead: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor, Tensor]:
+def qkv(*lead, dtype=torch.float32):
     shapes = ((QUERIES, WIDTH), (KEYS, WIDTH), (KEYS, VALUES))
     query, key, value = (torch.randn(*lead, *shape).to(dtype) for shape in shapes)
     return query, key, value
 
 
-def by_hand(query: Tensor, key: Tensor, mask: Tensor | None = None, causal=False, scale=None) -> Tensor:
+def by_hand(query, key, mask=None, causal=False, scale=None):
     """One number at a time, as the formula is written: exp(s_ij) / Σ_j exp(s_ij)."""
     out = torch.zeros(*query.shape[:-1], key.shape[-2], dtype=torch.float64)
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
@@ -50,7 +50,7 @@ def by_hand(query: Tensor, key: Tensor, mask: Tensor | None = None, causal=False
     return out.float()
 
 
-def masks(lead: tuple[int, ...]) -> dict[str, dict]:
+def masks(lead):
     keep = torch.rand(*lead, QUERIES, KEYS) > 0.4
     keep[..., 2] = True
     return {
@@ -136,7 +136,7 @@ def test_double_precision_stays():
 class Fused(nn.Module):
     """Self-attention through the fused kernel; `options` go to it."""
 
-    def __init__(self, channels: int = 12, heads: int = HEADS, **options):
+    def __init__(self, channels=12, heads=HEADS, **options):
         super().__init__()
         self.num_heads, self.options = heads, options
         self.qkv, self.proj = nn.Linear(channels, 3 * channels), nn.Linear(channels, channels)
@@ -175,7 +175,7 @@ class Linear(Fused):
 class Toy(nn.Module):
     """Two layers of attention and a head."""
 
-    def __init__(self, layer=Fused, channels: int = 12, labels: int = 5, **options):
+    def __init__(self, layer=Fused, channels=12, labels=5, **options):
         super().__init__()
         self.blocks = nn.ModuleList(layer(channels, **options) for _ in range(2))
         self.head = nn.Linear(channels, labels)
@@ -189,7 +189,7 @@ class Toy(nn.Module):
 class MultiHead(nn.Module):
     """`nn.MultiheadAttention`, batch first or not, with the caller's choice of weights."""
 
-    def __init__(self, channels: int = 12, batch_first: bool = True, **options):
+    def __init__(self, channels=12, batch_first=True, **options):
         super().__init__()
         self.attention, self.options = nn.MultiheadAttention(channels, HEADS, batch_first=batch_first), options
         self.batch_first, self.returned = batch_first, None
@@ -200,21 +200,21 @@ class MultiHead(nn.Module):
         return out if self.batch_first else out.transpose(0, 1)
 
 
-def model_of(layer=Fused, **options) -> nn.Module:
+def model_of(layer=Fused, **options):
     return Toy(layer, **options).eval().requires_grad_(False)
 
 
-def record(model: nn.Module, x: Tensor, keep: Keep | None = None) -> tuple[Recorder, Tensor]:
+def record(model, x, keep=None):
     with torch.no_grad(), Recorder(model, keep) as recorder:
         return recorder, model(x)
 
 
-def plain(model: nn.Module, x: Tensor) -> Tensor:
+def plain(model, x):
     with torch.no_grad():
         return model(x)
 
 
-def inner_weights(block: Fused, x: Tensor) -> Tensor:
+def inner_weights(block, x):
     with torch.no_grad():
         query, key, _ = block.heads_of(x)
         return (query @ key.transpose(-2, -1) * query.shape[-1] ** -0.5).softmax(-1)
@@ -435,14 +435,14 @@ def test_linear_attention_weighs_tokens_for_every_channel():
     assert float(recorder.calls[0].row_sum_error) < 1e-6
 
 
-def with_gradient(model: nn.Module, x: Tensor, target: int, keep: Keep | None = None) -> Recorder:
+def with_gradient(model, x, target, keep=None):
     with Recorder(model, keep, gradient=True) as recorder:
         logits = model(x.clone().requires_grad_())
     recorder.take_gradients(logits[0, target])
     return recorder
 
 
-def pass_by_hand(model: Toy, x: Tensor, weights: dict[int, Tensor]) -> tuple[Tensor, list[Tensor]]:
+def pass_by_hand(model, x, weights):
     """The forward pass written out, with the weights of some layers given from outside."""
     used = []
     for i, block in enumerate(model.blocks):
@@ -508,7 +508,7 @@ def test_multi_head_attention_with_a_gradient_goes_on_as_without(bias):
     assert_close(out.detach(), plain_output(layer, x))
 
 
-def plain_output(layer: nn.MultiheadAttention, x: Tensor) -> Tensor:
+def plain_output(layer, x):
     with torch.no_grad():
         return layer(x, x, x, need_weights=False)[0]
 
@@ -549,7 +549,7 @@ def test_a_mean_over_heads_has_no_gradient():
 
 
 @pytest.mark.parametrize(
-    ("shape", "heads", "name", "expected"),
+    "shape, heads, name, expected",
     [
         ((7, 3, 5, 11), 3, "Attention", lambda w: w),  # (group, head, …)
         ((7, 5, 11), 1, "SHSA", lambda w: w.view(7, 1, 5, 11)),  # (group, …), one head
@@ -574,7 +574,7 @@ def test_grouped_by_the_shapes_in_which_models_write(shape, heads, name, expecte
 
 
 @pytest.mark.parametrize(
-    ("shape", "positions", "expected"),
+    "shape, positions, expected",
     [
         ((1, 3, 197, 197), 197, (1, 3)),  # three heads of one image, not three groups
         ((1, 3, 49, 49), 3 * 49, (3, 1)),  # three windows of one head
@@ -602,7 +602,7 @@ def test_without_a_number_of_heads_the_projected_tokens_tell(shape, positions, e
 class Unnamed(nn.Module):
     """Attention of three heads in windows of `group` tokens, written as `order` says; the heads have another name."""
 
-    def __init__(self, order: str, group: int, way: str):
+    def __init__(self, order, group, way):
         super().__init__()
         self.order, self.group, self.way, self.qkv = order, group, way, nn.Linear(12, 36)
 
@@ -619,7 +619,7 @@ class Unnamed(nn.Module):
 
 # Heads before groups in one axis look the same as groups before heads: torch's order is taken.
 @pytest.mark.parametrize(
-    ("order", "groups", "way"),
+    "order, groups, way",
     [("group head", groups, way) for groups in (1, 2) for way in ("five axes", "four axes", "merged")]
     + [("head group", 2, "five axes"), ("head group", 2, "four axes")],
 )
@@ -639,7 +639,7 @@ def test_grouped_refuses_what_it_does_not_understand(shape):
         grouped(torch.zeros(shape), None)
 
 
-def hooks_of(model: nn.Module) -> int:
+def hooks_of(model):
     tables = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
     return sum(len(getattr(module, table)) for module in model.modules() for table in tables)
 
@@ -721,7 +721,7 @@ def test_gradients_beside_a_position_bias_made_by_an_mlp(name, photo):
 
 
 @pytest.mark.parametrize(
-    ("shape", "axis", "expected"),
+    "shape, axis, expected",
     [
         ((1, 2, 3, 4), -1, -1),
         ((1, 2, 3, 4), 3, -1),

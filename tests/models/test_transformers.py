@@ -256,7 +256,7 @@ def test_code_that_comes_with_a_folder_is_never_run(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entries", "words"),
+    "entries, words",
     [
         ({"architectures": ["SegformerForDepthEstimation"]}, "shows classifiers"),
         ({"architectures": ["BertModel"], "model_type": "bert"}, "does not take an image alone"),

@@ -1,6 +1,5 @@
 """Anybody's module: recorded as its own library says, its patches where the pixels say."""
 
-from collections.abc import Callable
 from operator import itemgetter
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 import timm
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.testing import assert_close
 
 import vizkit
@@ -26,7 +25,7 @@ PICTURE = noisy_picture(48, 80)
 class TenLines(nn.Module):
     """A ViT as people write it on an evening; `special` tokens stand first or, with `last`, after the patches."""
 
-    def __init__(self, special: int = 1, last: bool = False, kernel: bool = True):
+    def __init__(self, special=1, last=False, kernel=True):
         super().__init__()
         self.embed, self.special, self.last, self.kernel = nn.Conv2d(3, 24, 8, 8), special, last, kernel
         self.tokens = nn.Parameter(torch.randn(1, special, 24))
@@ -38,12 +37,12 @@ class TenLines(nn.Module):
         parts = [self.tokens.expand(len(x), -1, -1), x]
         x = torch.cat(parts[::-1] if self.last else parts, 1)
         for layer in self.layers:
-            q, k, v = layer["qkv"](x).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
+            q, k, v = layer["qkv"](x).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)
             if self.kernel:
                 mixed = F.scaled_dot_product_attention(q, k, v)
             else:
                 mixed = (q @ k.transpose(-2, -1) * 6**-0.5).softmax(-1) @ v
-            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))  # pyright: ignore
+            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))
         return self.head(x.mean(1))
 
 
@@ -60,7 +59,7 @@ class Encoder(nn.Module):
 
 
 class Einsum(nn.Module):
-    def __init__(self, softmax: bool):
+    def __init__(self, softmax):
         super().__init__()
         self.embed, self.qkv, self.head = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 48), nn.Linear(16, 5)
         self.softmax = softmax
@@ -78,14 +77,14 @@ def same_weights():
         yield
 
 
-def by_hand(model: TenLines, x: Tensor, answer: Callable[[Tensor], Tensor]) -> tuple[list[Tensor], list[Tensor]]:
+def by_hand(model, x, answer):
     """(weights, gradients of what `answer` makes of the outputs) of both layers, (head, query, key), in plain torch."""
     x, maps = x.clone().requires_grad_(), []
     tokens = torch.cat([model.tokens, model.embed(x).flatten(2).transpose(1, 2)], 1)
     for layer in model.layers:
-        q, k, v = layer["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
+        q, k, v = layer["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)
         maps.append((q @ k.transpose(-2, -1) / 6**0.5).softmax(-1))
-        tokens = tokens + layer["out"]((maps[-1] @ v).transpose(1, 2).flatten(2))  # pyright: ignore
+        tokens = tokens + layer["out"]((maps[-1] @ v).transpose(1, 2).flatten(2))
     gradients = torch.autograd.grad(answer(model.head(tokens.mean(1))[0]), maps)
     return [m[0].detach() for m in maps], [g[0] for g in gradients]
 
@@ -113,7 +112,7 @@ def test_attention_rollout_and_relevance_are_those_computed_by_hand(kernel):
     assert_close(shown.float(), relevance[0, 1:], rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize(("special", "last"), [(0, False), (1, False), (3, False), (2, True)])
+@pytest.mark.parametrize("special, last", [(0, False), (1, False), (3, False), (2, True)])
 def test_patches_are_measured_wherever_the_special_tokens_stand(special, last):
     loaded = vizkit.wrap(TenLines(special, last), size_hw=SIZE_HW)
     layer = vizkit.trace(loaded, PICTURE).attention[0]
@@ -237,7 +236,7 @@ def test_attention_without_a_softmax_is_honestly_not_shown():
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
 
 
-def transformers_model(kind: str, attention: str = "eager") -> nn.Module:
+def transformers_model(kind, attention="eager"):
     transformers = pytest.importorskip("transformers")
     config, model, sizes = {
         "vit": ("ViTConfig", "ViTForImageClassification", SMALL | {"image_size": (24, 40), "patch_size": 8}),
@@ -265,7 +264,7 @@ def transformers_model(kind: str, attention: str = "eager") -> nn.Module:
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
-@pytest.mark.parametrize(("kind", "special"), [("vit", 1), ("deit", 2), ("dinov2", 5)])
+@pytest.mark.parametrize("kind, special", [("vit", 1), ("deit", 2), ("dinov2", 5)])
 def test_transformers_models_give_their_own_attentions(kind, special, attention):
     loaded = vizkit.wrap(transformers_model(kind, attention), size_hw=SIZE_HW)
     trace = vizkit.trace(loaded, PICTURE)
@@ -318,7 +317,7 @@ def test_an_answer_without_logits_is_refused_in_a_sentence(answer):
 
 
 class Channels(TenLines):
-    def __init__(self, channels: int):
+    def __init__(self, channels):
         super().__init__()
         self.embed = nn.Conv2d(channels, 24, 8, 8)
 
@@ -344,7 +343,7 @@ def test_what_is_compiled_or_spread_is_recorded_as_the_module_itself(wrapped):
 
 
 @pytest.mark.parametrize(
-    ("module", "options", "words"),
+    "module, options, words",
     [
         (Channels(1), {}, "takes images of 1 channel: give mean and std of 1 number"),
         (Channels(4), {}, "4 channels, with mean and std of 4 numbers; images here have 3, or 1"),

@@ -143,7 +143,7 @@ def test_whatever_is_no_longer_declared_is_missed(imports):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("module", "text", "said"),
+    "module, text, said",
     [
         ("vizkit.new", "import einops", "vizkit.new imports einops, which [] does not bring"),
         ("vizkit.new", "def f():\n    from einops import rearrange", "vizkit.new imports einops"),

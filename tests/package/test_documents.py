@@ -22,13 +22,13 @@ DOCUMENTS = sorted(
 )
 
 
-def anchors(text: str) -> set[str]:
+def anchors(text):
     """Of the headings, as they are called in links."""
     heads = re.findall(r"^#+ (.+)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-def broken(document: Path, text: str) -> list[str]:
+def broken(document, text):
     """Links of a document to files or headings that are not there."""
     found = []
     for link in re.findall(r"\]\(([^)\s]+)\)", text):

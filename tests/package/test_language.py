@@ -7,7 +7,6 @@ the notebooks.
 import ast
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -82,14 +81,14 @@ READ = {
 }
 
 
-def everything() -> Iterator[tuple[str, str]]:
+def everything():
     files = (path for folder in ("vizkit", "pages", "docs") for path in sorted((ROOT / folder).rglob("*")))
     for path in (ROOT / "README.md", ROOT / "app.py", *files):
         for line, text in READ[path.suffix](path) if path.suffix in READ else ():
             yield f"{path.relative_to(ROOT)}:{line}", text
 
 
-def private(texts: Iterator[tuple[str, str]]) -> list[str]:
+def private(texts):
     patterns = {re.compile(words, re.IGNORECASE): better for words, better in INSTEAD.items()}
     return [
         f"{where} says “{found[0]}”: {better}"
@@ -107,7 +106,7 @@ def test_what_people_read_is_textbook_english():
     "words",
     ["The answers hang on it alone.", "Where it errs among them.", "A and B told c apart by", "Your picture: a"],
 )
-def test_private_words_are_noticed(words: str, tmp_path: Path):
+def test_private_words_are_noticed(words, tmp_path):
     written = {
         ".py": f'"""Docs: hang on it."""\n\nSAID = "{words}"\nROWS: Float[Array, "picture row"]\n',
         ".js": f"// a picture\nlabel.textContent = `{words}`; image.className = 'picture'\n",

@@ -16,7 +16,7 @@ LONGEST = 200
 
 
 @pytest.fixture(scope="module")
-def results(digits) -> list[object]:
+def results(digits):
     image = samples.picture("digit 3")
     trace = vizkit.trace(digits, image, target=3)
     shown = vizkit.show("rollout", [digits, digits], image)
@@ -44,7 +44,7 @@ def test_a_record_of_this_kind_is_short_whatever_it_holds():
     assert len(repr(Record("long " * 100, np.zeros(3)))) <= LONGEST
 
 
-def examples() -> list[str]:
+def examples():
     """Of every command the lines of its manual that one types."""
     app = command_line([])
     texts = [app[name].help or "" for name in COMMANDS]

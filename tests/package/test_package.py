@@ -44,7 +44,7 @@ print(script())
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory):
     folder, before = tmp_path_factory.mktemp("wheel"), Path.cwd()
     os.chdir(ROOT)
     try:
@@ -54,14 +54,14 @@ def wheel(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def installed(wheel, tmp_path_factory) -> Path:
+def installed(wheel, tmp_path_factory):
     folder = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as package:
         package.extractall(folder)
     return folder
 
 
-def run(code: str, installed: Path, folder: Path) -> str:
+def run(code, installed, folder):
     """In a process that knows the installed package and not this checkout."""
     environment = os.environ | {"PYTHONPATH": str(installed)}
     done = subprocess.run(
@@ -118,7 +118,7 @@ def test_the_app_runs_from_the_package(installed, tmp_path):
     assert run(THE_APP, installed, tmp_path).strip() == str(installed / "vizkit/served/app.py")
 
 
-@pytest.mark.parametrize(("module", "extra"), [("streamlit", "app"), ("sklearn", "train")])
+@pytest.mark.parametrize("module, extra", [("streamlit", "app"), ("sklearn", "train")])
 def test_what_is_not_installed_gets_a_sentence(module, extra, monkeypatch, capsys):
     from vizkit.__main__ import main
 

@@ -58,7 +58,7 @@ def pipes(tmp_path_factory):
 @pytest.mark.parametrize("door", DOORS)
 def test_no_door_waits_for_a_pipe(pipes, door):
     call, words = DOORS[door]
-    outcome: Future[object] = Future()
+    outcome = Future()
 
     def run():
         try:

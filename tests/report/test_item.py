@@ -26,7 +26,7 @@ SHOWS = [
 ]
 
 
-def item(shows=SHOWS[0], **changed) -> Item:
+def item(shows=SHOWS[0], **changed):
     facts = {
         "source": "bundled:digits_vit",
         "model": "digits_vit",
@@ -48,7 +48,7 @@ def test_an_item_comes_back_as_it_was(shows):
 
 
 @pytest.mark.parametrize(
-    ("view", "former"), [(Explore(layer=2), "shared"), (Rollout(), "from lowest"), (Statistics(), "0 to 1")]
+    "view, former", [(Explore(layer=2), "shared"), (Rollout(), "from lowest"), (Statistics(), "0 to 1")]
 )
 def test_colours_of_an_earlier_report_are_those_of_now(view, former):
     record = json.loads(json.dumps(to_json(item(view))))
@@ -65,7 +65,7 @@ def test_a_report_comes_back_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("named", "change"),
+    "named, change",
     [
         ("virus", {"kind": "virus"}),
         ("attention", {"kind": ["attention"]}),
@@ -139,7 +139,7 @@ def test_a_name_never_becomes_a_path(name):
 
 
 @pytest.mark.parametrize(
-    ("kind", "shows", "view"),
+    "kind, shows, view",
     [
         (
             "attention",

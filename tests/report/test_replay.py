@@ -4,7 +4,6 @@ import io
 import json
 import zipfile
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -51,18 +50,18 @@ ALL = [
 FEW = 3
 
 
-def item_of(source: str, shows, **changed) -> Item:
+def item_of(source, shows, **changed):
     name, image = source.removeprefix("bundled:"), "" if isinstance(shows, Boxes) else "digit 3"
     return Item(shows, **{"source": source, "model": name, "image": image, "link": LINK} | changed)
 
 
-def inputs_of(source: str, image: str = "digit 3") -> Subject:
+def inputs_of(source, image="digit 3"):
     loaded = vizkit.load(source) if source else no_model()
     return Subject(lambda: loaded, samples.picture(image), model=source.removeprefix("bundled:"))
 
 
 @pytest.fixture(scope="module")
-def saved(tmp_path_factory) -> Path:
+def saved(tmp_path_factory):
     """A folder as it was saved, one picture of every kind."""
     report = Report("All", tuple(Entry(item_of(source, shows), f"comment {shows}") for source, shows in ALL))
     folder = tmp_path_factory.mktemp("saved")
@@ -129,7 +128,7 @@ def test_no_path_of_a_stranger_is_opened(source, monkeypatch):
     assert "\n" not in str(error.value)
 
 
-def refuse(source: str):
+def refuse(source):
     assert source == "hf-hub:runs/mine"
     raise ReportError("no.")
 
@@ -187,7 +186,7 @@ CHANGED = ("pixels:4x4:erase=5,6", "pixels:4x4:paste=digit 5@0", "heads:2.1=0")
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("shows", "array"),
+    "shows, array",
     [
         (Explore(layer=3, query="cls"), "places"),
         (Rollout("cls", depth=4), "places"),
@@ -215,7 +214,7 @@ def test_a_picture_with_changes_is_made_again_with_them(shows, array):
     "edit",
     ["<script>alert(1)</script>", "heads:99=0", "pixels:2x2:erase=99", "pixels:2x2:paste=../../secret@1", "x" * 3000],
 )
-def test_changes_of_strangers_give_one_sentence(edit: str):
+def test_changes_of_strangers_give_one_sentence(edit):
     item = replace(item_of(VIT, Explore(layer=3, query="cls")), edits=(edit,))
 
     def make():
@@ -232,13 +231,13 @@ def test_changes_of_strangers_give_one_sentence(edit: str):
 SWIN = "bundled:digits_swin"
 
 
-def several(shows=None, *others: str, **changed) -> Item:
+def several(shows=None, *others, **changed):
     others = others or (SWIN,)
     more = tuple(Other(source, source.removeprefix("bundled:")) for source in others)
     return item_of(VIT, shows or Rollout(depth=2), others=more, **changed)
 
 
-def made_again(item: Item):
+def made_again(item):
     """(what is made of it, the same from its replay.json)."""
     report = Report("", (Entry(item),))
     (inputs,) = inputs_for(report, {}, {})

@@ -56,7 +56,7 @@ def test_the_example_opens_and_its_link_is_short():
     assert [each.loaded.labels[3] for each in inputs] == ["dragonfly nymph"] * 3
 
 
-def blocks(*heights: int) -> list:
+def blocks(*heights):
     """Pictures so many times as high as wide."""
     return [Picture(np.zeros((10 * height, 10, 3), np.uint8), alt="") for height in heights]
 

@@ -19,7 +19,7 @@ class Row:
 
 
 @pytest.mark.parametrize(
-    ("mark", "first"),
+    "mark, first",
     [
         (None, ["ax", "ay", "bx", "by"]),
         (pytest.mark.product("view", "model"), ["ax", "ay", "bx", "by"]),

@@ -203,7 +203,7 @@ def test_a_step_of_a_run_opens_as_any_model_and_says_what_it_is(run, photo):
 
 
 @pytest.mark.parametrize(
-    ("source", "sentence"),
+    "source, sentence",
     [
         ("run@5", r"^run has no checkpoint of step 5: the nearest are 4 and 6\.$"),
         ("none@5", "There is no run 'none' here whose step 5 could be opened"),

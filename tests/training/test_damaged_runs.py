@@ -64,7 +64,7 @@ def flipped(file):
 # ---- damaged files ---------------------------------------------------------------------------------------------------
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("file", "damage", "words"),
+    "file, damage, words",
     [
         ("last.pt", cut, "last.pt of run is damaged"),
         ("last.pt", garbage, "last.pt of run is damaged"),

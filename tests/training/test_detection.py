@@ -138,7 +138,7 @@ def test_the_best_epoch_is_that_of_the_highest_ap50():
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"mixup": 0.2}, "mixup"),
         ({"model_args": {"depth": 3}}, "model arguments"),

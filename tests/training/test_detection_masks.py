@@ -112,7 +112,7 @@ def test_only_the_head_learns_and_a_run_opens_beside_its_network(recipe, found):
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"data": "folder"}, "boxes alone"),
         ({"image_size": 96}, "set image_size"),

@@ -28,7 +28,7 @@ def test_the_speed_of_an_ended_run_is_the_median_as_in_the_table_of_runs():
     assert ("Images a second", "9") in [box[:2] for box in numbers({"images_per_s": 9.0}, lines, "running", {})]
 
 
-@pytest.mark.parametrize(("name", "early", "late", "words", "title"), CASES)
+@pytest.mark.parametrize("name, early, late, words, title", CASES)
 def test_other_tasks_have_their_own(name, early, late, words, title):
     lines = [PLAIN | {f"val_{name}": early}, LATER | {f"val_{name}": late}]
     assert measure_of(lines).name == name

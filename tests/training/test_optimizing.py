@@ -15,7 +15,7 @@ from vizkit.training.recipe import Recipe, RecipeError
 class Toy(nn.Module):
     """A stem, twelve blocks, so that the tenth does not stand behind the first, and a head, or two."""
 
-    def __init__(self, heads: int = 1):
+    def __init__(self, heads=1):
         super().__init__()
         self.stem, self.norm = nn.Linear(2, 2), nn.BatchNorm1d(2)
         self.blocks = nn.ModuleList(nn.Sequential(nn.Linear(2, 2), nn.Dropout(), nn.ReLU()) for _ in range(12))
@@ -29,16 +29,16 @@ class Toy(nn.Module):
         return (self.head, self.second) if self.heads == 2 else self.head
 
 
-def learning(model) -> set[str]:
+def learning(model):
     return {name for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
-def weights_of(*names) -> set[str]:
+def weights_of(*names):
     return {f"{name}.{part}" for name in names for part in ("weight", "bias")}
 
 
 @pytest.mark.parametrize(
-    ("blocks", "names"),
+    "blocks, names",
     [(0, []), (1, ["blocks.11.0"]), (3, ["blocks.9.0", "blocks.10.0", "blocks.11.0"])],
 )
 def test_so_many_of_the_last_blocks_learn_and_the_head(blocks, names):
@@ -102,7 +102,7 @@ def test_the_optimiser_gets_the_recipes_numbers_and_spares_what_should_not_decay
     assert seen == set(names.values())
 
 
-@pytest.mark.parametrize(("device", "exact"), [("cpu", torch.float32), ("cuda", torch.bfloat16)])
+@pytest.mark.parametrize("device, exact", [("cpu", torch.float32), ("cuda", torch.bfloat16)])
 def test_muon_works_in_the_precision_that_is_fast_where_the_weights_are(monkeypatch, device, exact):
     """Also on a CPU beside a GPU."""
     given = []

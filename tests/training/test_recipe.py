@@ -45,7 +45,7 @@ def test_any_other_text_is_refused_in_a_sentence(text):
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"epoch": 3}, "epoch"),
         ({"epochs": "3"}, "epochs"),
@@ -158,7 +158,7 @@ def test_deit_loss_is_half_and_half():
     assert torch.allclose(hard_loss(teacher, teacher), F.cross_entropy(teacher, teacher.argmax(1)))
 
 
-@pytest.mark.parametrize(("kind", "taught"), [("soft", soft_loss), ("hard", hard_loss)])
+@pytest.mark.parametrize("kind, taught", [("soft", soft_loss), ("hard", hard_loss)])
 def test_the_class_head_learns_from_labels_and_the_distillation_head_from_the_teacher(kind, taught):
     own, dist, teacher, labels = logits(1), logits(2), logits(3), torch.tensor([0, 1, 2, 3, 6])
     recipe = Recipe(teacher="x", distillation=kind, teacher_share=0.3, temperature=4.0)

@@ -84,7 +84,7 @@ def test_batches_neither_read_nor_move_the_generators_of_the_process():
     assert all(torch.equal(a, b) for key in first for a, b in zip(first[key], again[key], strict=True))
 
 
-@pytest.mark.parametrize(("processes", "accumulate"), [(2, 1), (1, 4), (2, 2), (4, 1)])
+@pytest.mark.parametrize("processes, accumulate", [(2, 1), (1, 4), (2, 2), (4, 1)])
 def test_parts_and_processes_see_the_batches_of_one(processes, accumulate):
     whole, recipe, parts = shown(), EVERYTHING.but({"accumulate": accumulate}), {}
     for rank in range(processes):

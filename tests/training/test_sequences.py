@@ -106,7 +106,7 @@ def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"mixup": 0.8}, "mixup is for images"),
         ({"pretrained": True}, "pretrained is for images"),

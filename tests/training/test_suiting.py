@@ -29,7 +29,7 @@ def test_only_what_the_pictures_want_is_changed():
 
 
 @pytest.mark.parametrize(
-    ("typed", "name"),
+    "typed, name",
     [
         ("mine", "mine"),
         ("../up", "up"),

@@ -243,7 +243,7 @@ def test_every_aid_runs(tmp_path, changes):
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"model": "no_such_model"}, "no_such_model"),
         ({"data": "nowhere"}, "nowhere"),
@@ -317,7 +317,7 @@ def test_asked_to_stop_it_finishes_its_step_and_can_go_on(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "word"),
+    "arguments, word",
     [
         (["--recipe", "best", "-o", "x"], "quick"),
         (["--resume", "nowhere"], "recipe.json"),

@@ -36,7 +36,7 @@ ONE_STEP = Recipe(
 SGD = ONE_STEP.but({"optimizer": "sgd", "momentum": 0.5, "lr": 0.25})
 
 
-def followed(path, recipe) -> RunFolder:
+def followed(path, recipe):
     run = RunFolder(path)
     run.create(recipe)
     loop.train(run, recipe, device="cpu")
@@ -44,25 +44,25 @@ def followed(path, recipe) -> RunFolder:
     return run
 
 
-def state(run: RunFolder, part: str = "model") -> dict:
+def state(run, part="model"):
     return torch.load(run.path / "last.pt", weights_only=True)[part]
 
 
-def kept(run: RunFolder) -> dict:
+def kept(run):
     return safetensors.torch.load_file(run.path / "model.safetensors")
 
 
-def equal(a: dict, b: dict) -> bool:
+def equal(a, b):
     return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
 
 
-def step(run: RunFolder) -> dict:
+def step(run):
     """What a run of one step added to each parameter."""
     before = architectures.build(run.recipe, LABELS).state_dict()
     return {name: after - before[name] for name, after in state(run).items()}
 
 
-def norm(changes: dict) -> float:
+def norm(changes):
     return float(torch.cat([change.flatten() for change in changes.values()]).norm())
 
 
@@ -103,7 +103,7 @@ def test_the_moving_average_is_what_is_validated_and_kept(tmp_path):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("accuracies", "best"), [((0.3, 0.5, 0.4), 1), ((0.5, 0.3, 0.4), 0), ((0.3, 0.4, 0.5), 2), ((0.5, 0.5, 0.5), 0)]
+    "accuracies, best", [((0.3, 0.5, 0.4), 1), ((0.5, 0.3, 0.4), 0), ((0.3, 0.4, 0.5), 2), ((0.5, 0.5, 0.5), 0)]
 )
 def test_only_an_epoch_better_than_all_before_is_kept(tmp_path, monkeypatch, accuracies, best):
     weights, said = [], iter((*accuracies, 0.0))  # the last one is the test

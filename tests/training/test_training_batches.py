@@ -19,7 +19,7 @@ NEEDS = Preprocessing((4, 4), (0.25, 0.5, 0.75), (0.5, 0.25, 0.125), crop_pct=1.
 
 # ---- the batches of an epoch -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("accumulate", "rank", "processes", "rows"),
+    "accumulate, rank, processes, rows",
     [
         (1, 0, 1, [[0, 1, 2, 3, 4, 5, 6, 7]]),
         (2, 0, 1, [[0, 1, 6, 7], [2, 3, 4, 5]]),
@@ -40,7 +40,7 @@ def test_a_part_holds_each_picture_and_the_one_at_its_place_from_the_end(accumul
 
 
 @pytest.mark.parametrize(
-    ("images", "changes", "batch"),
+    "images, changes, batch",
     [
         (5, {}, 5),
         (5, {"mixup": 1.0}, 4),
@@ -59,7 +59,7 @@ def test_few_pictures_make_one_batch_as_large_as_can_be_divided(images, changes,
 
 
 @pytest.mark.parametrize(
-    ("images", "changes", "processes", "words"),
+    "images, changes, processes, words",
     [
         (20, {}, 3, "A batch of 8 images does not divide among 3 processes with 1 parts each"),
         (20, {"mixup": 1.0, "accumulate": 8}, 1, "8 images does not divide in pairs, .*, among 1 processes with 8"),

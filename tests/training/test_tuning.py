@@ -185,7 +185,7 @@ def of_pair(result):
 
 # ---- what cannot be fine-tuned ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("folder", "words"),
+    "folder, words",
     [
         ("detection/scenes_detr", "scenes_detr finds things in images"),
         ("sequences/dates_rnn", "dates_rnn rewrites texts"),

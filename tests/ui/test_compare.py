@@ -31,7 +31,7 @@ def rows_of(test):
     return {name: data["maps"][at * many : (at + 1) * many] for at, (name, *_) in enumerate(heads)}
 
 
-def png(pixels) -> bytes:
+def png(pixels):
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
@@ -107,7 +107,7 @@ def test_the_whole_image_in_place_of_the_crop():
 
 @pytest.mark.rest
 @pytest.mark.parametrize("view", ["Cost", "Robustness"])
-def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: pytest.MonkeyPatch):
+def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch):
     from vizkit.models.probes import shape
     from vizkit.traces import NotApplicable
 
@@ -128,8 +128,8 @@ def test_models_made_for_the_whole_image_where_they_can_be(view, monkeypatch: py
 def test_several_models_know_and_one_knows(monkeypatch):
     digits, insects = ":gray-badge[knows 10 handwritten digits]", ":gray-badge[knows 12 drawn insects]"
 
-    def said(of: dict[str, str]) -> str:
-        words: list[str] = []
+    def said(of):
+        words = []
         monkeypatch.setattr(known.st, "markdown", words.append)
         known.chips(of)
         return "".join(words)
@@ -146,7 +146,7 @@ def test_several_models_know_and_one_knows(monkeypatch):
 # ---- work beside the page --------------------------------------------------------------------------------------------
 
 
-def test_what_was_measured_is_measured_again_by_a_click(monkeypatch: pytest.MonkeyPatch):
+def test_what_was_measured_is_measured_again_by_a_click(monkeypatch):
     """Of a time that something else disturbed."""
     made = []
 

@@ -132,7 +132,7 @@ def test_a_link_holds_a_folder_by_its_name_and_labels_that_nobody_knows_are_not_
     assert points["quantity"] == "label"  # in place of right or wrong
 
 
-@pytest.mark.parametrize(("view", "key"), [("Suspects", "data_page"), ("Shortcuts", "data_cluster")])
+@pytest.mark.parametrize("view, key", [("Suspects", "data_page"), ("Shortcuts", "data_cluster")])
 def test_a_slider_is_there_when_its_end_is_known(view, key):
     first = opened("data_set", models=VIT, data_set_view=view, **{key: "3"})
     assert key not in [each.key for each in first.slider]
@@ -294,7 +294,7 @@ def test_planted_faults_are_those_that_are_named():
 
 
 @pytest.mark.parametrize(
-    ("text", "rows"),
+    "text, rows",
     [
         ("", []),
         ("3 7 12-15", [2, 6, 11, 12, 13, 14]),

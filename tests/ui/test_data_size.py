@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.figure.plots import numbers
 from tests.ui.conftest import choose, click, opened, texts
@@ -250,7 +249,7 @@ def test_curves_side_by_side_have_one_scale():
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------
-def view(model="bundled:insects_vit", **query) -> AppTest:
+def view(model="bundled:insects_vit", **query):
     chosen = {"distillation_view": "Does it help?", "gain_shows": "every network", "size_seed": "0", **query}
     return opened("distillation", models=model, **chosen)
 
@@ -427,7 +426,7 @@ def test_a_student_stands_between_its_teacher_and_itself_alone(acting, tmp_path)
     assert "No difference" in texts(test) or "no difference is shown" in texts(test)
 
 
-def lines_of(test: AppTest) -> list[dict]:
+def lines_of(test):
     (chart,) = test.main.get("plotly_chart")
     return [line for line in json.loads(chart.proto.spec)["data"] if line.get("name") and "lines" in line["mode"]]
 

@@ -77,7 +77,7 @@ def test_pit_has_both_tokens_too():
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "words"),
+    "name, options, words",
     [
         ("test_vit", {}, "no distillation token"),
         ("test_resnet", {}, "no distillation token"),

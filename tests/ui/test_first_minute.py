@@ -12,16 +12,16 @@ from vizkit.views import bundled
 PHOTOGRAPHS, INSECTS = ["bundled:photographs_vit"], ["bundled:insects_vit", "bundled:insects_swin"]
 
 
-def bare() -> AppTest:
+def bare():
     """Without any address."""
     return AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).run()
 
 
-def greeted(test: AppTest) -> bool:
+def greeted(test):
     return any("New here?" in link.proto.label for link in test.main.get("page_link"))
 
 
-def png() -> bytes:
+def png():
     buffer = io.BytesIO()
     Image.fromarray(samples.picture("cat")).save(buffer, "PNG")
     return buffer.getvalue()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from google.protobuf.message import Message
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
 import vizkit.models
 from tests import hostile
@@ -77,7 +76,7 @@ def nothing_goes_on(monkeypatch):
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
 
 
-def strings(message: Message, path: str = ""):
+def strings(message, path=""):
     """(path, text) of every string in a message that may be drawn as Markdown."""
     for field, value in message.ListFields():
         kind, name = message.DESCRIPTOR.name, field.name
@@ -97,7 +96,7 @@ def drawn(block):
             yield from drawn(node)
 
 
-def unescaped(test: AppTest) -> list[tuple[str, str]]:
+def unescaped(test):
     found = []
     for node in drawn(test._tree):
         if isinstance(proto := getattr(node, "proto", None), Message):
@@ -105,17 +104,17 @@ def unescaped(test: AppTest) -> list[tuple[str, str]]:
     return found
 
 
-def wrong(where: str, text: str) -> bool:
+def wrong(where, text):
     if where.endswith("Html.body"):
         return "<img" in text
     return bool(re.search(r"(?<!\\)!\[", text) if text.startswith(CARD) else UNESCAPED.search(text))
 
 
-def visited(page: str, models: list[str], **query: str) -> AppTest:
+def visited(page, models, **query):
     return opened(page, **{"models": models, "image": "digit 3", **query})
 
 
-def views(page: str, models: list[str], *names: str) -> dict[str, tuple]:
+def views(page, models, *names):
     return {f"{page}-{name}": (page, models, {f"{page}_view": name}) for name in names}
 
 
@@ -137,7 +136,7 @@ CASES = {
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("page", "models", "query"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize("page, models, query", CASES.values(), ids=CASES)
 def test_every_page_shows_hostile_names_as_text(page, models, query):
     test = visited(page, models, **query)
     assert unescaped(test) == []
@@ -148,7 +147,7 @@ def test_the_walk_sees_what_is_not_escaped(monkeypatch):
     assert unescaped(visited("explore", [VIT]))
 
 
-def picture(suffix: int) -> bytes:
+def picture(suffix):
     file = io.BytesIO()
     Image.fromarray(np.full((20, 20, 3), suffix, np.uint8)).save(file, "PNG")
     return file.getvalue()
@@ -211,7 +210,7 @@ def test_every_mark_is_escaped(mark):
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    "text, expected",
     [
         ("digits_vit", "digits_vit"),
         ("_a_ __b", r"\_a\_ \_\_b"),

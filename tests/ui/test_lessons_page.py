@@ -1,11 +1,8 @@
 """The page Lessons through app.py: shelf, steps, guesses of every kind, other models and pictures, the end."""
 
 import json
-from pathlib import Path
-from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import click, fine, forged, opened, sent_to, texts, triggered
 from vizkit.lessons.shelf import files
@@ -67,19 +64,19 @@ unit: percent
 
 
 @pytest.fixture(autouse=True)
-def teacher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def teacher(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_LESSONS", str(tmp_path))
     (tmp_path / "tried.md").write_text(LESSON, encoding="utf-8")
     return tmp_path
 
 
-def at(step: int, **query: Any) -> AppTest:
+def at(step, **query):
     test = opened("lessons", lesson="tried", step=str(step), **query)
     fine(test)
     return test
 
 
-def guessed(test: AppTest, *points: tuple[float, float]) -> AppTest:
+def guessed(test, *points):
     """As the canvas sends it."""
     return triggered(test, "vizkit_guess", "guess", [list(point) for point in points])
 
@@ -98,7 +95,7 @@ def test_the_shelf_has_every_lesson_and_opens_one():
     assert "5 minutes" in texts(test)
 
 
-def test_a_bad_lesson_of_a_teacher_is_a_sentence_on_the_shelf(teacher: Path):
+def test_a_bad_lesson_of_a_teacher_is_a_sentence_on_the_shelf(teacher):
     (teacher / "bad.md").write_text(LESSON.replace("Here $a_{ij}$", "<script>"), encoding="utf-8")
     test = opened("lessons")
     assert "Line 17: HTML is not shown" in texts(test)
@@ -108,7 +105,7 @@ def test_a_bad_lesson_of_a_teacher_is_a_sentence_on_the_shelf(teacher: Path):
 @pytest.mark.product
 @pytest.mark.parametrize("name", ["../tried", "/etc/passwd", "nobody", "tried%00", "x" * 5000])
 @pytest.mark.parametrize("step", ["-1", "1e9", "999", "x", ""])
-def test_a_forged_link_opens_nothing_else(name: str, step: str):
+def test_a_forged_link_opens_nothing_else(name, step):
     test = opened("lessons", lesson=name, step=step)
     assert "There is no such lesson here" in texts(test)
 
@@ -137,7 +134,7 @@ def test_next_and_back_go_from_step_to_step():
 
 
 @pytest.mark.parametrize("model", ["ViT · insects", "Swin · insects"])
-def test_a_point_is_judged_on_the_same_picture(model: str):
+def test_a_point_is_judged_on_the_same_picture(model):
     test = guessed(at(2, models=model), (0.04, 0.04))
     fine(test)
     [data] = sent_to(test, "vizkit_guess")
@@ -256,7 +253,7 @@ def test_what_the_browser_kept_comes_back():
         json.dumps({str(number): 1 for number in range(2000)}),
     ],
 )
-def test_what_a_browser_forges_is_left(kept: str):
+def test_what_a_browser_forges_is_left(kept):
     test = forged(opened("lessons"), "vizkit_lesson_memory", {"kept": kept})
     fine(test)
     click(test, "open_tried")
@@ -269,7 +266,7 @@ def test_what_a_browser_forges_is_left(kept: str):
 @pytest.mark.parametrize(
     "value", [None, [], [[]], [[2, 2]], [[0.5, None]], [["0.5", "0.5"]], "x", 3, {"a": 1}, [[0.1, 0.1]] * 9]
 )
-def test_a_forged_guess_is_none(value: Any):
+def test_a_forged_guess_is_none(value):
     test = at(2)
     triggered(test, "vizkit_guess", "guess", value)
     fine(test)

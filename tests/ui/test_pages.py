@@ -17,7 +17,7 @@ from vizkit.ui.session import model_names
 from vizkit.views import VIEWS as EVERY
 
 
-def png(width: int = 64, height: int = 48) -> bytes:
+def png(width=64, height=48):
     pixels = np.random.default_rng(0).integers(0, 255, (height, width, 3), dtype=np.uint8)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
@@ -33,7 +33,7 @@ def test_no_section_of_the_menu_is_called_like_a_page_or_a_view():
 
 
 @pytest.mark.parametrize(
-    ("page", "query", "elsewhere"),
+    "page, query, elsewhere",
     [
         ("rollout", {}, False),
         ("data_set", {}, True),
@@ -50,7 +50,7 @@ def test_a_page_without_the_chosen_image_says_so(page, query, elsewhere, monkeyp
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("model", "words"),
+    "model, words",
     [
         (VIT, ["layer 6 of 6", "6 of 6 layers"]),
         (SWIN, ["layer 6 of 6", "6 of 6 layers"]),
@@ -60,7 +60,7 @@ def test_a_page_without_the_chosen_image_says_so(page, query, elsewhere, monkeyp
         ("random:xcit_nano_12_p8_224", ["14 of 14 layers", "12 of 14 layers have no known places"]),
     ],
 )
-def test_explore_shows_every_kind_of_model(model: str, words: list[str]):
+def test_explore_shows_every_kind_of_model(model, words):
     test = opened(models=model, image="flower")
     assert not test.warning
     for word in words:
@@ -73,11 +73,11 @@ def test_a_broken_link_opens_the_defaults():
     assert test.sidebar.selectbox(key="image").value == "china"
 
 
-def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
+def test_moving_a_slider_runs_no_model(monkeypatch):
     test = opened(models=VIT)
     import vizkit.models
 
-    def ran(*_: object, **__: object) -> None:
+    def ran(*_, **__):
         raise AssertionError("a model ran because a slider moved")
 
     monkeypatch.setattr(vizkit.models, "trace", ran)
@@ -87,7 +87,7 @@ def test_moving_a_slider_runs_no_model(monkeypatch: pytest.MonkeyPatch):
     assert "layer 2 of 6 · head 4 of 4" in texts(test)
 
 
-def test_the_picture_of_a_page_is_not_digested_again_for_each_map(monkeypatch: pytest.MonkeyPatch):
+def test_the_picture_of_a_page_is_not_digested_again_for_each_map(monkeypatch):
     digested = []
     monkeypatch.setattr("vizkit.ui.drawing.digest_of", lambda rgb: digested.append(rgb) or "a digest")
     test = opened("compare", models=[VIT, SWIN], image="digit 3")
@@ -115,7 +115,7 @@ def test_an_upload_is_chosen_and_a_broken_one_refused_beside_it():
     assert "damaged" in test.error[0].value
 
 
-def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytest.MonkeyPatch):
+def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch):
     from vizkit.ui.sidebar import inputs
 
     read, seen = inputs.read_picture, []
@@ -127,7 +127,7 @@ def test_a_refused_upload_is_not_decoded_again_at_each_change(monkeypatch: pytes
     assert seen == [98]
 
 
-def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest.MonkeyPatch):
+def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch):
     monkeypatch.setenv("VIZKIT_MODEL_GIB", "1")
     before = psutil.Process().memory_info().rss
     test = opened(models=["random:vit_giant_patch14_224", VIT])
@@ -137,13 +137,13 @@ def test_a_link_to_a_giant_is_refused_before_it_takes_memory(monkeypatch: pytest
 
 
 @pytest.mark.rest
-def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch: pytest.MonkeyPatch):
+def test_without_a_network_there_is_one_sentence_and_a_way_on(monkeypatch):
     import vizkit.models
     from vizkit.models import OfflineError
 
     real = vizkit.models.load
 
-    def offline(source: str, **options: object):
+    def offline(source, **options):
         if options.get("pretrained", True) and not str(source).startswith("bundled:"):
             raise OfflineError("The weights are not on this machine and the hub cannot be reached.")
         return real(source, **options)
@@ -165,7 +165,7 @@ def test_no_model_asks_for_one():
 @pytest.mark.parametrize(
     "name", ["../../etc/passwd", "/etc/passwd", "~/x", "C:\\x.pt", "a b", "<script>", "hf-hub:../x", "bundled:../x"]
 )
-def test_a_typed_path_is_no_model(name: str):
+def test_a_typed_path_is_no_model(name):
     test = opened(models=name)
     assert len(test.warning) == 1
     assert len(components(test)) == 0
@@ -202,7 +202,7 @@ def test_pairs_of_patches_grow_as_each_model_attends():
     assert "784 tokens and 4.0 times the pairs." in texts(test)  # in windows of 7 × 7
 
 
-def checkpoint_bytes(classes: int) -> bytes:
+def checkpoint_bytes(classes):
     import timm
     from safetensors.torch import save
 

@@ -5,7 +5,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.ui.conftest import opened, texts
@@ -108,7 +107,7 @@ def test_every_column_is_a_field_of_every_row(table):
 
 
 @pytest.mark.parametrize(
-    ("table", "against", "column"),
+    "table, against, column",
     [
         ("ImageNet-1K", "seconds", "images_per_s"),
         ("ImageNet-1K", "parameters", "parameters"),
@@ -155,13 +154,13 @@ def test_names_of_a_published_table_can_all_be_read_on_a_telephone(table):
             assert sum(frame.outside for frame in frames) < 60, (taken.title, accuracy.title)
 
 
-def span_of(points: list, axis: int) -> tuple[float, float]:
+def span_of(points, axis):
     values = [np.log10(each.cost) if axis == 0 else each.accuracy for each in points]
     return min(values), max(values)
 
 
 @pytest.mark.parametrize(
-    ("ends", "marks"),
+    "ends, marks",
     [((3.0, 300.0), [5, 10, 20, 50, 100, 200]), ((40.0, 62.0), [40, 50, 60]), ((41.0, 43.0), [41, 41.5, 42, 42.5, 43])],
 )
 def test_an_axis_has_a_few_round_numbers(ends, marks):
@@ -191,7 +190,7 @@ def test_the_chart_holds_the_points_and_their_errors():
 
 
 # ---- the view --------------------------------------------------------------------------------------------------------
-def view(**query) -> AppTest:
+def view(**query):
     """By an address of when it stood alone."""
     return opened("evaluate", evaluate_view="Published", **query)
 

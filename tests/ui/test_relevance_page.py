@@ -6,14 +6,12 @@ import io
 import re
 import threading
 import time
-from collections.abc import Callable
 from functools import partial
 from unittest import TestCase
 
 import numpy as np
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 import vizkit
 from tests.ui.conftest import CNN, VIT, canvases, choose, opened, sent, sent_to, texts, until_done
@@ -47,25 +45,25 @@ def quick(few_steps):
     """What is asked of a race here does not depend on how finely it is run."""
 
 
-def maps(test: AppTest) -> list[dict]:
+def maps(test):
     """The large map, and the small ones of each model."""
     return [data for id, _, data in canvases(test) if "-relevance_tiles" in id]
 
 
-def large(test: AppTest) -> dict:
+def large(test):
     return maps(test)[0]["maps"][0]
 
 
-def small(test: AppTest, index: int = 0) -> dict:
+def small(test, index=0):
     return maps(test)[1 + index]
 
 
-def by_name(test: AppTest, index: int = 0) -> dict[str, dict]:
+def by_name(test, index=0):
     data = small(test, index)
     return dict(zip(names(data), data["maps"], strict=True))
 
 
-def names(data: dict, *, empty: bool = False) -> list[str]:
+def names(data, *, empty=False):
     return [re.sub(r" [+−]?\d\.\d\d$", "", tile["name"]) for tile in data["maps"] if bool(tile["rows"]) != empty]
 
 
@@ -114,7 +112,7 @@ def test_one_class_against_another_is_signed_and_classless_methods_say_so():
 
 
 @pytest.mark.rest
-def test_too_many_weights_for_gradients_are_refused(monkeypatch: pytest.MonkeyPatch):
+def test_too_many_weights_for_gradients_are_refused(monkeypatch):
     monkeypatch.setattr("vizkit.scoring.GRADIENT_BYTES", 1)
     test = opened("relevance", models=VIT, image="digit 3")
     assert "The gradients of all attention weights would take" in texts(test)
@@ -143,17 +141,17 @@ def test_slow_maps_are_computed_when_asked():
 
 
 # ---- trust -----------------------------------------------------------------------------------------------------------
-def raced(test: AppTest, model: str) -> AppTest:
+def raced(test, model):
     """The race has ended, and then the other scores have come."""
     return until_done(until_done(test, f"trust0_{model}_later2"), f"trust0_{model}_later2")
 
 
-def race_of(test: AppTest) -> dict:
+def race_of(test):
     """The canvas at the step that is shown."""
     return sent(test, "trust0")
 
 
-def said(test: AppTest) -> str:
+def said(test):
     """All words of the stage."""
     (stage,) = sent_to(test, "vizkit_stage")
     return stage["book"]
@@ -234,14 +232,14 @@ def test_a_table_of_many_pictures_has_intervals_and_marks_what_few_have():
 
 
 # ---- work beside the page --------------------------------------------------------------------------------------------
-def wait_for(task: Task, seconds: float = 300) -> str:
+def wait_for(task, seconds=300):
     end = time.monotonic() + seconds
     while task.running and time.monotonic() < end:
         time.sleep(0.005)
     return task.state
 
 
-def endless(task: Task) -> None:
+def endless(task):
     step = 0
     while True:
         step += 1
@@ -255,12 +253,12 @@ def test_stop_ends_the_work_between_two_passes():
     assert wait_for(task) == "stopped"
 
 
-def test_work_that_nobody_watches_stops(monkeypatch: pytest.MonkeyPatch):
+def test_work_that_nobody_watches_stops(monkeypatch):
     monkeypatch.setattr(background, "LEASE_S", -1.0)
     assert wait_for(background.begin(endless)) == "stopped"
 
 
-def test_others_get_the_device_between_two_passes_of_a_job_of_a_view(monkeypatch: pytest.MonkeyPatch):
+def test_others_get_the_device_between_two_passes_of_a_job_of_a_view(monkeypatch):
     monkeypatch.setattr(background, "LEASE_S", float("inf"))  # else it ends, and then has nothing in hand
     of = attempt(VIT, inputs.sample("digit 3"))
     assert not isinstance(of, tuple)
@@ -276,7 +274,7 @@ def test_others_get_the_device_between_two_passes_of_a_job_of_a_view(monkeypatch
     assert wait_for(task) == "stopped"
 
 
-def endless_passes(counted: threading.Event, tell: Callable[[int, int], None]) -> None:
+def endless_passes(counted, tell):
     step = 0
     while True:
         step += 1
@@ -285,10 +283,10 @@ def endless_passes(counted: threading.Event, tell: Callable[[int, int], None]) -
 
 
 def test_a_failure_is_a_sentence():
-    def refuses(_: Task) -> None:
+    def refuses(_):
         raise NotApplicable("There is nothing to see.")
 
-    def breaks(_: Task) -> None:
+    def breaks(_):
         raise ZeroDivisionError
 
     task = background.begin(refuses)

@@ -15,13 +15,13 @@ from vizkit.ui.sidebar import inputs
 DEIT = "bundled:insects_deit"
 
 
-def row_in(data: dict, row: int = 0) -> np.ndarray:
+def row_in(data, row=0):
     """The shares of all tokens of one row, as the card decodes them."""
     weights = np.frombuffer(base64.b64decode(data["weights"]), "<u2").reshape(-1, data["keys"])
     return weights[row] * data["step"]
 
 
-def traced(source: str, image: str):
+def traced(source, image):
     return vizkit.trace(vizkit.load(source), inputs.sample(image).rgb)
 
 
@@ -52,11 +52,11 @@ def test_a_click_asks_for_that_patch():
     assert asked.tolist() == [len(data["query_special"]) + cell[0] * columns + cell[1]]
 
 
-def test_settings_reach_the_numbers_and_run_no_model(monkeypatch: pytest.MonkeyPatch):
+def test_settings_reach_the_numbers_and_run_no_model(monkeypatch):
     trace = traced(VIT, "digit 3")
     test = opened("rollout", models=VIT, image="digit 3")
 
-    def ran(*_: object, **__: object) -> None:
+    def ran(*_, **__):
         raise AssertionError("a model ran because a control moved")
 
     monkeypatch.setattr("vizkit.models.trace", ran)
@@ -116,7 +116,7 @@ def test_the_full_matrix_only_when_asked():
     assert f"{len(expected)} queries down" in texts(test)
 
 
-def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch: pytest.MonkeyPatch):
+def test_many_tokens_keep_the_mean_of_heads_only(monkeypatch):
     monkeypatch.setattr("vizkit.views.subject.FULL_TRACE_BYTES", 1)
     test = opened("rollout", models=VIT, image="digit 5")
     expected = rollout_masses(traced(VIT, "digit 5")).grid.flatten().numpy()

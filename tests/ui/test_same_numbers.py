@@ -14,15 +14,15 @@ VIT = "bundled:digits_vit"
 SET = {"depth": 4, "fusion": "max", "discard": 0.25, "query": "patch"}
 
 
-def arrays(content: bytes) -> dict[str, bytes]:
+def arrays(content):
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name].tobytes() for name in file.files if name != "meta"}
 
 
 @pytest.fixture
-def saved(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+def saved(monkeypatch):
     """What the NPZ buttons of a page give."""
-    files: list[bytes] = []
+    files = []
 
     def download(label, make, file, *_, **__):
         if file.endswith(".npz"):

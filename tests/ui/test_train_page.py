@@ -428,7 +428,7 @@ def test_the_augmentation_is_shown_where_somebody_asks():
     assert not np.array_equal(*(start.augmented([PLAIN], Recipe(flip=p), 32, 1)[0] for p in (0.0, 1.0)))
 
 
-@pytest.mark.parametrize(("old", "new"), [("train/Compare", "Runs"), ("distillation/Augmentation", "Start")])
+@pytest.mark.parametrize("old, new", [("train/Compare", "Runs"), ("distillation/Augmentation", "Start")])
 def test_an_old_address_opens_what_replaces_it(old, new):
     stem, title = old.split("/")
     test = opened(stem, **{f"{stem}_view": title, "ra_magnitude": "3"})
@@ -467,7 +467,7 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
 
 
 @pytest.mark.parametrize(
-    ("task", "recipe", "said"),
+    "task, recipe, said",
     [
         ("Find insects in scenes", "detr-small", "--model detr_small"),
         ("Rewrite dates", "dates_transformer", "--model seq2seq_transformer"),
@@ -632,7 +632,7 @@ def test_the_form_says_in_how_many_steps_the_weights_change():
 
 
 @pytest.mark.parametrize(
-    ("seconds", "words"),
+    "seconds, words",
     [
         (0.2, "1 s"),
         (59.6, "1 min"),

@@ -4,7 +4,6 @@ import importlib
 import inspect
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -19,7 +18,6 @@ import vizkit.ui.pages
 import vizkit.views
 from tests.ui.conftest import as_read, choose, texts
 from vizkit.datasets import samples
-from vizkit.image import Picture
 from vizkit.ui import shell
 from vizkit.ui.session.needs import NEEDS
 from vizkit.ui.sidebar import inputs
@@ -45,11 +43,11 @@ DRAWINGS = (
 )
 
 
-def views_of(stem: str) -> tuple[View, ...]:
+def views_of(stem):
     return package_of(stem).VIEWS
 
 
-def missing(stem: str, view: View) -> Iterator[str]:
+def missing(stem, view):
     """What a view lacks, each in a sentence that says what to add where."""
     where = f"vizkit/ui/pages/{stem}/__init__.py, the view {view.title!r}"
     if not re.fullmatch(r"\S.*\S", view.title):
@@ -73,11 +71,11 @@ def missing(stem: str, view: View) -> Iterator[str]:
 
 
 @cache
-def sample(name: str) -> Picture:
+def sample(name):
     return inputs.sample(name)
 
 
-def opened(stem: str, title: str, models: list[str], name: str = IMAGE, **query: str | list[str]) -> AppTest:
+def opened(stem, title, models, name=IMAGE, **query):
     """A view by its address, without the shell around it: one run, and no other page before it. `name`: of the
     picture."""
     test = AppTest.from_string(f"from vizkit.ui.views import open_page\nopen_page({stem!r})", default_timeout=600)
@@ -91,7 +89,7 @@ NONSENSE = ("9" * 500, "nan", "-31999", "<b>../../etc/passwd")
 
 
 @cache
-def odd() -> dict[str, list[dict[str, str]]]:
+def odd():
     """By the name of a view addresses that give all its fields what they cannot have. The fields of one kind, of all
     views, are given each nonsense by turns: where there are few of a kind, their views have several addresses. Whatever
     somebody types is a text, and is shown as one."""
@@ -110,7 +108,7 @@ def odd() -> dict[str, list[dict[str, str]]]:
     return found
 
 
-def undrawn(test: AppTest, stem: str, view: View, given: dict[str, str]) -> Iterator[str]:
+def undrawn(test, stem, view, given):
     """What is wrong with a view that was opened by an address, with the models that its need names."""
     where = f"The view {view.title!r} of vizkit/ui/pages/{stem}"
     model = NEEDS[view.needs or "model"].models[0]
@@ -149,7 +147,7 @@ def test_every_page_is_listed_and_titles_and_addresses_are_unique():
 
 
 @pytest.mark.parametrize("stem", STEMS)
-def test_a_page_is_the_guard_and_its_package(stem: str):
+def test_a_page_is_the_guard_and_its_package(stem):
     code = (ROOT / "pages" / f"{stem}.py").read_text(encoding="utf-8").split('"""')[2]
     assert [line.partition("  #")[0] for line in code.splitlines() if line] == [
         "from vizkit.ui.shell import ensure_shell",
@@ -159,7 +157,7 @@ def test_a_page_is_the_guard_and_its_package(stem: str):
     ]
 
 
-def test_pandas_is_whole_before_a_view_draws(monkeypatch: pytest.MonkeyPatch):
+def test_pandas_is_whole_before_a_view_draws(monkeypatch):
     """plotly takes what another thread has imported of it so far."""
     imported = []
     monkeypatch.setattr(
@@ -179,11 +177,11 @@ def test_every_kind_of_field_is_given_each_nonsense():
 
 # ---- it can fail -----------------------------------------------------------------------------------------------------
 @pytest.fixture
-def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def toy(tmp_path, monkeypatch):
     """A page package `toy…` from its files; every one has a name of its own, for Python keeps what it imported."""
     monkeypatch.setattr(vizkit.ui.pages, "__path__", [*vizkit.ui.pages.__path__, str(tmp_path)])
 
-    def make(stem: str, line: str, module: str, code: str) -> tuple[str, View]:
+    def make(stem, line, module, code):
         folder = tmp_path / stem
         folder.mkdir()
         words = f'"""A toy."""\n\nfrom vizkit.ui.views import View\n\nVIEWS = (\n    {line}\n)\n'
@@ -195,7 +193,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(
-    ("part", "sentence"),
+    "part, sentence",
     [
         ({"title": ""}, "give it a title, the first field"),
         ({"line": ""}, "give it a line, the second field"),
@@ -205,21 +203,21 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         ({"module": "fields"}, "add the function view(page) to vizkit/ui/pages/train/fields.py"),
     ],
 )
-def test_a_missing_part_is_named_with_its_place(part: dict[str, str], sentence: str):
+def test_a_missing_part_is_named_with_its_place(part, sentence):
     whole = views_of("train")[0]
     assert not list(missing("train", whole))
     assert [sentence in said for said in missing("train", replace(whole, **part))] == [True]
 
 
 @pytest.mark.parametrize(
-    ("stem", "code", "needs", "sentence"),
+    "stem, code, needs, sentence",
     [
         ("toy_parameters", "def view(one, picture): ...", "model", "has view(one, picture); make it view(page)"),
         ("toy_empty", "def view(page): ...", "model", "draws nothing with bundled:digits_vit"),
         ("toy_silent", "def view(page): ...", "", "does not say how to read it"),
     ],
 )
-def test_a_view_that_does_not_work_is_named(toy, stem: str, code: str, needs: str, sentence: str):
+def test_a_view_that_does_not_work_is_named(toy, stem, code, needs, sentence):
     stem, view = toy(stem, f'View("Toy", "A toy.", "it", {needs!r}),', "it", code)
     found = [*missing(stem, view)] or undrawn(opened(stem, view.title, [*NEEDS["model"].models[:1]]), stem, view, {})
     assert any(sentence in each for each in found)
@@ -243,7 +241,7 @@ def test_the_recipe_of_architecture_for_a_map_over_patches():
 
 
 # ---- the recipe ------------------------------------------------------------------------------------------------------
-def test_the_recipe_of_architecture_adds_a_view(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_recipe_of_architecture_adds_a_view(tmp_path, monkeypatch):
     """One file and one line: the view is then on its page, in a notebook, on paper and in a link."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     text = text.partition("\n### Add a view\n")[2].partition("\n## ")[0]

@@ -220,7 +220,7 @@ def test_an_owner_switches_deleting_off_at_home_too(home, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("address", "here"),
+    "address, here",
     [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), (None, False), ("10.1.2.3", False)],
 )
 def test_only_an_address_of_this_machine_counts_as_alone(monkeypatch, address, here):
@@ -354,7 +354,7 @@ def test_there_is_one_way_to_ask_for_files():
 
 
 @pytest.mark.parametrize(
-    ("here", "said", "mib"),
+    "here, said, mib",
     [
         (True, "/x/.streamlit/config.toml", 500),
         (False, "/x/.streamlit/config.toml", 20),

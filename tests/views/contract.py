@@ -3,7 +3,7 @@ to toys that break them."""
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -22,7 +22,6 @@ from vizkit.datasets import samples
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
-from vizkit.views import Entry
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Block,
@@ -38,7 +37,7 @@ from vizkit.views.blocks import (
     Table,
     Tiles,
 )
-from vizkit.views.controls import Control, checked, controls, options
+from vizkit.views.controls import checked, controls, options
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.view import View
 
@@ -73,13 +72,13 @@ MOST_NAMED = 6
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
 
 
-def two_heads() -> nn.Module:
+def two_heads():
     """A DeiT, for everything: a class and a distillation token, 6 × 6 patches."""
     sizes = {"img_size": 48, "patch_size": 8, "embed_dim": 48, "depth": 4, "num_heads": 3, "num_classes": 3}
     return timm.create_model("deit_tiny_distilled_patch16_224", pretrained=False, **sizes)
 
 
-def windows() -> nn.Module:
+def windows():
     """A Swin, for everything: two stages of 6 × 6 and 3 × 3 places, in windows of 3 × 3 that shift."""
     sizes = {"img_size": 24, "embed_dim": 24, "depths": (2, 2), "num_heads": (2, 3), "window_size": 3, "num_classes": 3}
     return timm.create_model("swin_tiny_patch4_window7_224", pretrained=False, **sizes)
@@ -91,7 +90,7 @@ BESIDE = {"windows": "two_heads", "digits_swin": "digits_vit"}
 
 
 @cache
-def model(name: str):
+def model(name):
     if name in unusual.UNUSUAL:
         return unusual.opened(name)
     if name.startswith("tnt"):
@@ -107,7 +106,7 @@ def model(name: str):
         return vizkit.wrap(module, size_hw=size_hw, labels=["nymph", "larva", "beetle"])
 
 
-def subject(name: str) -> Subject:
+def subject(name):
     """Fresh: nothing has been computed of it."""
     if name in NO_MODEL:
         return Subject(no_model, samples.picture(NO_MODEL[name]), image=NO_MODEL[name])
@@ -115,7 +114,7 @@ def subject(name: str) -> Subject:
     return Subject(lambda: loaded, samples.picture(PICTURES[name]), image=PICTURES[name])
 
 
-def subjects_of(entry: Entry) -> list[str]:
+def subjects_of(entry):
     """The names of those that a view can tell apart by what it reads."""
     if entry.reads == "models" and not entry.needs:  # it marks them in what is recorded
         return ["digits_vit", "stranger"]
@@ -125,7 +124,7 @@ def subjects_of(entry: Entry) -> list[str]:
     return [*NO_MODEL][: 2 if "picture" in entry.reads else 1]
 
 
-def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:
+def given(view, of):
     """What `show` takes: the subject, or several of its picture."""
     if not view.together:
         return of
@@ -137,7 +136,7 @@ def given(view: View | type[View], of: Subject) -> Subject | list[Subject]:
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
-def values(control: Control, of: Sequence[Subject]) -> list:
+def values(control, of):
     """Each option, or the ends of what is allowed; of very many classes, which run the model again, a few."""
     if control.kind in ("number", "layer", "head"):
         low, high = control.ends(of)
@@ -156,7 +155,7 @@ def values(control: Control, of: Sequence[Subject]) -> list:
     return [*known, (0, 0)] if control.kind == "query" else known or [None]  # None: these models leave no choice
 
 
-def settings(cls: type[View], of: Subject, every: bool = True) -> Iterator[tuple[str, View]]:
+def settings(cls, of, every=True):
     """(the field that is changed, "" for none; the view): one field at a time, where it is asked. `every`: of each all
     its values, else the last that is not the usual one."""
     usual = cls()
@@ -171,7 +170,7 @@ def settings(cls: type[View], of: Subject, every: bool = True) -> Iterator[tuple
                 yield name, replace(base, **{name: value})
 
 
-def _asking(cls: type[View], name: str, of: Subject) -> View | None:
+def _asking(cls, name, of):
     """A view of which this field is asked, with one other setting or two; None where this model leaves no choice that
     asks it."""
     asked = controls(cls)
@@ -198,7 +197,7 @@ class Seen:
 
 
 @contextmanager
-def counted(of: Subject) -> Iterator[list]:
+def counted(of):
     """A list that grows with every call of a layer of its model: recording does not call the network as a whole."""
     calls = []
     parts = of.loaded.model.modules() if of.has_model else ()
@@ -210,7 +209,7 @@ def counted(of: Subject) -> Iterator[list]:
             handle.remove()
 
 
-def everything(blocks: Iterable) -> Iterator:
+def everything(blocks):
     """All blocks, also those inside of others and what is folded."""
     for block in blocks:
         yield block
@@ -225,7 +224,7 @@ def everything(blocks: Iterable) -> Iterator:
             yield from everything(block.still)
 
 
-def seen(cls: type[View], of: Subject, every: bool = True) -> list[Seen]:
+def seen(cls, of, every=True):
     """As it is usual and with each setting changed, of one subject: a later one finds what the first has computed.
     `every`: to all that it can be, else to one other."""
     found = []
@@ -250,7 +249,7 @@ def seen(cls: type[View], of: Subject, every: bool = True) -> list[Seen]:
     return found
 
 
-def texts(block: object) -> Iterator[str]:
+def texts(block):
     """What people read of a block; of a formula nothing."""
     words = ("text", "title", "alt", "caption", "label", "quantity", "said", "button", "name", "note", "more")
     yield from (value for name in words if isinstance(value := getattr(block, name, None), str))
@@ -270,7 +269,7 @@ def texts(block: object) -> Iterator[str]:
 
 
 # ---- rules: each gives what breaks it --------------------------------------------------------------------------------
-def not_blocks(found: list[Seen]) -> list[str]:
+def not_blocks(found):
     """Only blocks, which hosts can draw."""
     known = {*DRAWN, Columns, Part, Later}
     return [
@@ -281,20 +280,20 @@ def not_blocks(found: list[Seen]) -> list[str]:
     ]
 
 
-def not_whole(found: list[Seen]) -> list[str]:
+def not_whole(found):
     """A logarithmic axis says whole numbers: plotly by itself writes 5 beside 50."""
     charts = ((one, block.figure.layout) for one in found for block in one.blocks if isinstance(block, Chart))
     axes = ((one, axis) for one, layout in charts for axis in (layout.xaxis, layout.yaxis) if axis.type == "log")
     return [f"{one}: {axis.title.text}" for one, axis in axes if not (axis.tickvals or axis.tickformat or axis.dtick)]
 
 
-def not_plain(found: list[Seen]) -> list[str]:
+def not_plain(found):
     """Texts are words, not what programs write."""
     every = ((one, text) for one in found for block in one.blocks for text in texts(block))
     return [f"{one}: {text}" for one, text in every if PROGRAM.search(text) or "\n" in text]
 
 
-def of_another(found: list[Seen]) -> list[str]:
+def of_another(found):
     """What is computed later, or drawn on an image, is of what the view is given: a page finds it there."""
     return [
         f"{one}: {type(block).__name__}"
@@ -304,7 +303,7 @@ def of_another(found: list[Seen]) -> list[str]:
     ]
 
 
-def not_refused(found: list[Seen]) -> list[str]:
+def not_refused(found):
     """What has no meaning for a model is NotApplicable with one sentence; nothing else is raised."""
     sentence = re.compile(r"[^\n]*\w[^\n]*\.")
     return [
@@ -319,7 +318,7 @@ def not_refused(found: list[Seen]) -> list[str]:
     ]
 
 
-def not_finite(found: list[Seen]) -> list[str]:
+def not_finite(found):
     return [
         f"{one}: {name}"
         for one in found
@@ -333,13 +332,13 @@ SUBJECTS = ("shows", "part", "as_it_is")
 """What says of a view what it is about: others have other numbers."""
 
 
-def about(view: View) -> tuple[object, ...]:
+def about(view):
     return tuple(getattr(view, name, None) for name in SUBJECTS)
 
 
-def other_keys(found: list[Seen]) -> list[str]:
+def other_keys(found):
     """A setting changes no name of an array, but one of SUBJECTS, and no name is there twice."""
-    first: dict[tuple[object, ...], set[str]] = {}
+    first = {}
     drawn = [one for one in found if one.refusal is None]
     every = [[name for each in one.arrays for name in each] for one in drawn]
     return [
@@ -349,19 +348,19 @@ def other_keys(found: list[Seen]) -> list[str]:
     ]
 
 
-def not_read_back(found: list[Seen]) -> list[str]:
+def not_read_back(found):
     """The record is its JSON."""
     return [str(one) for one in found if one.refusal is None and not _same(one.view)]
 
 
-def _same(view: View) -> bool:
+def _same(view):
     try:
         return read(type(view), json.loads(json.dumps(asdict(view)))) == view
     except (ReportError, TypeError):
         return False
 
 
-def not_its_address(found: list[Seen]) -> list[str]:
+def not_its_address(found):
     """The settings are their address."""
     return [
         str(one)
@@ -370,14 +369,14 @@ def not_its_address(found: list[Seen]) -> list[str]:
     ]
 
 
-def runs_the_model(found: list[Seen]) -> list[str]:
+def runs_the_model(found):
     """Another setting is answered by what has been computed, unless its field says that it runs the model."""
     first, *others = found
     free = {name for name, control in controls(first.view).items() if not control.runs}
     return [f"{one}: {one.calls} calls" for one in others if one.changed in free and one.calls]
 
 
-def not_the_same_twice(first: Seen, of: Subject) -> list[str]:
+def not_the_same_twice(first, of):
     """The numbers of another run, from the beginning, are equal to the last bit."""
     if first.refusal is not None:
         return []
@@ -392,6 +391,6 @@ def not_the_same_twice(first: Seen, of: Subject) -> list[str]:
     ]
 
 
-def taken_names(cls: type[View]) -> set[str]:
+def taken_names(cls):
     """Of fields that `vizkit.show` has itself."""
     return {*controls(cls)} & OWN

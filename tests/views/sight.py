@@ -2,17 +2,15 @@
 `contract`. `test_sight.py` applies them to all views and to toys that break them."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from tests.views.contract import Seen, given
+from tests.views.contract import given
 from vizkit.figure.palette import CLASSES
-from vizkit.figure.saved.plate import Plate, Words, clean
+from vizkit.figure.saved.plate import Words, clean
 from vizkit.figure.saved.single import Captions
-from vizkit.figure.scales import DOUBLINGS, Scale
+from vizkit.figure.scales import DOUBLINGS
 from vizkit.hosts.column import Column
 from vizkit.hosts.paper import sheet
 from vizkit.hosts.stage import stage
@@ -22,7 +20,6 @@ from vizkit.views import entry
 from vizkit.views.address import from_address, to_address
 from vizkit.views.blocks import (
     Answered,
-    Block,
     Canvas,
     Chart,
     Columns,
@@ -52,44 +49,44 @@ NOT_ON_PAPER = (Answered, Download, Folded, Formula, Link, Numbers, Process, Pro
 """What stands beside the picture on a page and in no file: how far to believe it, how it is computed, more of it."""
 
 
-def drawn(found: list[Seen]) -> list[Seen]:
+def drawn(found):
     return [one for one in found if one.refusal is None]
 
 
-def first_sight(found: list[Seen]) -> list[Seen]:
+def first_sight(found):
     """As the view opens, where it has a meaning for the model."""
     return drawn(found[:1])
 
 
-def shown(one: Seen) -> tuple[list, list]:
+def shown(one):
     """(all that it is given, what it shows of them)."""
     of = given(one.view, one.of)
     return of if isinstance(of, list) else [of], settled(one.view.show(of))
 
 
-def remarks(blocks: Iterable[Block]) -> list[str]:
+def remarks(blocks):
     said = [block.text if isinstance(block, Said) else getattr(block, "said", "") for block in blocks]
     return [text for text in said if text]
 
 
 # ---- the first sight ------------------------------------------------------------------------------------------------
-def silent(found: list[Seen]) -> list[str]:
+def silent(found):
     """At first sight something is said, of every model that the view has a meaning for."""
     return [str(one) for one in first_sight(found) if not remarks(one.blocks)]
 
 
-def says_nothing(found: list[Seen]) -> list[str]:
+def says_nothing(found):
     """What is said names what is seen: a number, or a word of the model's in quotes."""
     return [f"{one}: {text}" for one in first_sight(found) for text in remarks(one.blocks) if not NAMED.search(text)]
 
 
-def without_effect(found: list[Seen]) -> list[str]:
+def without_effect(found):
     """What can be seen at first sight differs from place to place, in one picture at least."""
     shown = [(one, [values for block in one.blocks for values in seen_values(block)]) for one in first_sight(found)]
     return [str(one) for one, arrays in shown if arrays and not any(np.ptp(values) > 0 for values in arrays)]
 
 
-def seen_values(block: Block) -> Iterator[np.ndarray]:
+def seen_values(block):
     """The numbers that become colours or lengths."""
     if isinstance(block, Map) and block.rows.kind != "pick" and block.rows.values.size:
         yield block.rows.row_of(block.rows.query_id(block.query))[0]
@@ -110,7 +107,7 @@ def seen_values(block: Block) -> Iterator[np.ndarray]:
 
 
 # ---- what is saved --------------------------------------------------------------------------------------------------
-def lost_on_paper(found: list[Seen]) -> list[str]:
+def lost_on_paper(found):
     """Every block of the page is in a picture that is saved."""
     lost = []
     for one in first_sight(found):
@@ -124,7 +121,7 @@ def lost_on_paper(found: list[Seen]) -> list[str]:
     return lost
 
 
-def not_as_seen(found: list[Seen]) -> list[str]:
+def not_as_seen(found):
     """The words of the page, the remark among them, in its order: on paper, in a report and in a page of its own."""
     lost = []
     for one in first_sight(found):
@@ -142,7 +139,7 @@ def not_as_seen(found: list[Seen]) -> list[str]:
     return lost
 
 
-def reported(one: Seen, subjects: list) -> Plate:
+def reported(one, subjects):
     of, *others = subjects
     of.beside = tuple(others)
     more = tuple(Other("bundled:y", "another model") for _ in others)
@@ -150,7 +147,7 @@ def reported(one: Seen, subjects: list) -> Plate:
     return made(Item(one.view, source, model, of.image, others=more), of).plate
 
 
-def written(blocks: Iterable[Block]) -> Iterator[str]:
+def written(blocks):
     """What people read as words, in the order of the page."""
     for block in flat(blocks):
         if isinstance(block, Heading | Line | Said | Map | Picture | Tiles):
@@ -158,7 +155,7 @@ def written(blocks: Iterable[Block]) -> Iterator[str]:
             yield next(text for name in names if isinstance(text := getattr(block, name, None), str))
 
 
-def misplaced(words: Iterable[str], text: str) -> str:
+def misplaced(words, text):
     """The first that does not follow those before it; line breaks and spaces do not count."""
     text, at = bare(text), 0
     for word in words:
@@ -169,18 +166,18 @@ def misplaced(words: Iterable[str], text: str) -> str:
     return ""
 
 
-def bare(text: str) -> str:
+def bare(text):
     return "".join(clean(text).split())
 
 
-def on_paper(plate: Plate) -> str:
+def on_paper(plate):
     return " ".join(mark.text for mark in plate.marks if isinstance(mark, Words))
 
 
-def in_a_page(one: Seen, subjects: list) -> str:
+def in_a_page(one, subjects):
     book = stage(one.view, subjects, most_bytes=0)
 
-    def walked(value: Any) -> Iterator[Any]:
+    def walked(value):
         if isinstance(value, dict):
             for name, part in value.items():
                 part = book["pool"][part["$"]] if isinstance(part, dict) and "$" in part else part
@@ -193,7 +190,7 @@ def in_a_page(one: Seen, subjects: list) -> str:
 
 
 # ---- colours and axes -----------------------------------------------------------------------------------------------
-def scales_of_their_own(found: list[Seen]) -> list[str]:
+def scales_of_their_own(found):
     """What stands beside one another to be compared has one scale, or says that each has its own."""
     broken = []
     for one in drawn(found):
@@ -213,10 +210,10 @@ def scales_of_their_own(found: list[Seen]) -> list[str]:
     return broken
 
 
-def compared(block: Columns) -> Iterator[tuple[str, list]]:
+def compared(block):
     """(words, limits) of maps, and of the axes of charts, that stand beside one another and are of the same."""
-    beside: dict[tuple, list] = {}
-    said: dict[tuple, str] = {}
+    beside = {}
+    said = {}
     for part in block.parts:
         for inner in flat(part):
             for what, limits in ends_of(inner):
@@ -225,7 +222,7 @@ def compared(block: Columns) -> Iterator[tuple[str, list]]:
     yield from ((said[what], limits) for what, limits in beside.items())
 
 
-def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
+def ends_of(block):
     """(what is measured, the values at its ends): the colours of a map, the colours and the axes of a chart."""
     if isinstance(block, Map) and block.rows.kind != "pick" and block.rows.key_grid is not None:
         yield ("map", block.quantity), ends_of_scale(block.rows.scale)
@@ -252,15 +249,15 @@ def ends_of(block: Block) -> Iterator[tuple[tuple, tuple]]:
                 yield (name, *titles), tuple(ends)
 
 
-def ends_of_scale(scale: Scale) -> tuple[float, ...]:
+def ends_of_scale(scale):
     return float(scale.kind == DOUBLINGS), scale.low, scale.top or 0.0
 
 
-def alike(limits: Sequence[tuple]) -> bool:
+def alike(limits):
     return all(np.allclose(np.asarray(ends, float), np.asarray(limits[0], float)) for ends in limits)
 
 
-def bare_axes(found: list[Seen]) -> list[str]:
+def bare_axes(found):
     """An axis says what it counts, unless it names things, and colours say what they are."""
     broken = []
     for one in drawn(found):
@@ -280,13 +277,13 @@ def bare_axes(found: list[Seen]) -> list[str]:
     return broken
 
 
-def colours_that_change(found: list[Seen]) -> list[str]:
+def colours_that_change(found):
     """In all charts of a view a name has one colour, and in one chart a look has one name."""
     broken = []
     for one in drawn(found):
-        of_name: dict[str, set] = {}
+        of_name = {}
         for chart in (block for block in one.blocks if isinstance(block, Chart)):
-            of_look: dict[tuple, set] = {}
+            of_look = {}
             for place, trace in enumerate(chart.figure.data):
                 if not trace.name or trace.type not in ("scatter", "bar") or trace.showlegend is False:
                     continue
@@ -300,7 +297,7 @@ def colours_that_change(found: list[Seen]) -> list[str]:
     return broken
 
 
-def look_of(trace: Any, place: int) -> tuple[str, tuple]:
+def look_of(trace, place):
     """(its colour, how it looks altogether): where none is given, as the template goes through the classes."""
     line = getattr(trace, "line", None)
     given = (line and line.color), trace.marker.color
@@ -309,22 +306,22 @@ def look_of(trace: Any, place: int) -> tuple[str, tuple]:
     return colour, (colour, line and line.dash, getattr(trace, "mode", ""), pattern)
 
 
-def unannounced(found: list[Seen]) -> list[str]:
+def unannounced(found):
     """A view beside whose answers stands what the model knows says in its entry that it shows answers."""
     return [str(one) for one in found[:1] if answered(one) and not entry(one.view).answers]
 
 
-def answered(one: Seen) -> bool:
+def answered(one):
     return any(isinstance(block, Answered) for block in one.blocks)
 
 
-def unexplained(found: list[Seen]) -> list[str]:
+def unexplained(found):
     """Of a class that is explained stands what the model knows beside it."""
     return [str(one) for one in drawn(found) if isinstance(one.view, Decision) and not answered(one)]
 
 
 # ---- clicks ---------------------------------------------------------------------------------------------------------
-def not_a_setting(found: list[Seen]) -> list[str]:
+def not_a_setting(found):
     """What a click sets is a setting, with a value that it can have: so it is in the link too."""
     broken = []
     for one in drawn(found):
@@ -343,7 +340,7 @@ def not_a_setting(found: list[Seen]) -> list[str]:
     return broken
 
 
-def kept(one: Seen, name: str, value: Any) -> bool:
+def kept(one, name, value):
     cls = type(one.view)
     of = given(one.view, one.of)
     try:

@@ -230,7 +230,7 @@ def subject_of(source):
     return Subject(lambda: loaded, samples.picture("digit 3"), image="digit 3")
 
 
-@pytest.mark.parametrize(("name", "biased"), [("windows", True), ("digits_vit", False)])
+@pytest.mark.parametrize("name, biased", [("windows", True), ("digits_vit", False)])
 def test_products_of_a_cell_sum_to_its_score(name, biased):
     of = subject(name)
     found = shown(Network(block=2, head=2, part="scores"), [of])
@@ -246,7 +246,7 @@ def test_products_of_a_cell_sum_to_its_score(name, biased):
 
 
 # ---- one block -------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("name", "windows"), [("windows", True), ("digits_vit", False)])
+@pytest.mark.parametrize("name, windows", [("windows", True), ("digits_vit", False)])
 def test_a_block_says_its_window_and_shows_the_scores_of_the_chosen_row(name, windows):
     of = subject(name)
     found = shown(Network(block=2, part="scores"), [of])

@@ -84,8 +84,8 @@ STANDING = [
 
 
 @pytest.mark.product("field")
-@pytest.mark.parametrize(("view", "field"), STANDING)
-def test_a_control_shows_the_value_in_use(view: str, field: str):
+@pytest.mark.parametrize("view, field", STANDING)
+def test_a_control_shows_the_value_in_use(view, field):
     """Of the first model of which it is asked: what a page shows for None is what None stands for."""
     found = (uses_what_it_shows(class_of(view), field, shared(name)) for name in subjects_of(VIEWS[view]))
     assert next((each for each in found if each is not None), True)
@@ -105,7 +105,7 @@ def test_one_that_uses_another_value_is_found():
     assert uses_what_it_shows(First, "layer", shared("digits_vit")) is False
 
 
-def uses_what_it_shows(cls: type[View], field: str, of: Subject) -> bool | None:
+def uses_what_it_shows(cls, field, of):
     """The end of a slider, or what is usual there; the first option. None where it is not asked of this subject, or
     leaves no choice."""
     control = controls(cls)[field]
@@ -122,7 +122,7 @@ def uses_what_it_shows(cls: type[View], field: str, of: Subject) -> bool | None:
         return None
 
 
-def arrays(view: View, of: Subject):
+def arrays(view, of):
     for block in contract.everything(view.show(contract.given(view, of))):
         if isinstance(block, Numbers):
             yield from ((name, array.shape, array.tobytes()) for name, array in block.arrays().items())
@@ -137,7 +137,7 @@ def test_a_number_that_is_no_quantity_stands_for_itself():
 
 @pytest.mark.product("view")  # with a Swin and a CNN: tests/ui/inventory/test_every_view.py
 @pytest.mark.parametrize(
-    ("view", "name", "options"),
+    "view, name, options",
     [(*row, "one of each") for row in ALL if row[1] not in ("two_heads", "stranger")] + [(*row, "all") for row in ALL],
 )
 def test_a_view_breaks_no_rule(view, name, options):
@@ -250,7 +250,7 @@ def test_any_text_in_an_address_is_left_out(data):
     read_of(view, data.draw(st.dictionaries(keys, st.text(max_size=20) | st.sampled_from(ODD))))
 
 
-@pytest.mark.parametrize(("view", "name"), ALL)
+@pytest.mark.parametrize("view, name", ALL)
 def test_an_address_has_the_words_of_the_page(view, name):
     """As `vizkit.ui.asking` draws them."""
     for control in controls(class_of(view)).values():
@@ -385,7 +385,7 @@ def test_a_good_toy_breaks_no_rule(rule, toy):
 
 
 @pytest.mark.parametrize(
-    ("rule", "toy"),
+    "rule, toy",
     [
         (contract.not_blocks, Markup),
         (contract.not_plain, Program),

@@ -25,30 +25,30 @@ from vizkit.views.convolution.trainable import Trainable
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
-def subject(name: str, image: str = "digit 3") -> Subject:
+def subject(name, image="digit 3"):
     loaded = model(name)
     return Subject(lambda: loaded, samples.picture(image), image=image, model=name)
 
 
-def canvas(view, of) -> dict:
+def canvas(view, of):
     return next(block for block in view.show(of) if isinstance(block, Canvas)).data
 
 
-def said(blocks) -> str:
+def said(blocks):
     return " ".join(block.text for block in blocks if isinstance(block, Said | Line))
 
 
 # ---- Slide -----------------------------------------------------------------------------------------------------------
-def numbers(data: dict, name: str) -> torch.Tensor:
+def numbers(data, name):
     return torch.from_numpy(np.frombuffer(base64.b64decode(data[name]), "<f4").copy())
 
 
-def kernel_of(data: dict) -> torch.Tensor | None:
+def kernel_of(data):
     sent = data["kernels"][str(data["steps"][0])]
     return None if sent is None else numbers({"kernel": sent}, "kernel")
 
 
-def again(data: dict) -> torch.Tensor:
+def again(data):
     """The output from what the canvas is sent, as the canvas computes it."""
     image, steps = numbers(data, "input").view(*data["input_size"]), Steps(*data["steps"])
     kernel = kernel_of(data)
@@ -57,7 +57,7 @@ def again(data: dict) -> torch.Tensor:
 
 
 @pytest.mark.parametrize(
-    ("view", "steps", "count"),
+    "view, steps, count",
     [
         (Slide("edges"), (3, 1, 0, 1), 30 * 30),
         (Slide("edges", size=5, stride=2, padding=1, dilation=3), (5, 2, 1, 3), 11 * 11),
@@ -221,7 +221,7 @@ def test_a_picture_moves_with_its_models():
 
 
 def test_before_a_gradient_is_there_its_place_is_empty():
-    def page() -> None:
+    def page():
         from vizkit.ui.drawing import Drawing, show
         from vizkit.views.blocks import Columns
 

@@ -18,13 +18,13 @@ from vizkit.views.patches.cut_rows import cut_of
 from vizkit.views.patches.opening import asked
 
 
-def unpacked(part: dict) -> np.ndarray:
+def unpacked(part):
     """As cut.js reads it."""
     whole = np.frombuffer(base64.b64decode(part["values"]), "<u2").reshape(part["rows"], part["columns"])
     return part["low"] + whole * part["step"]
 
 
-def data_of(of, **settings) -> dict:
+def data_of(of, **settings):
     (canvas,) = (block for block in Cut(**settings).show(of) if isinstance(block, Canvas))
     return canvas.data
 

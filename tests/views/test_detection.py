@@ -33,11 +33,11 @@ def shown(view, of=OF_SCENES):
     return canvas, " ".join(block.text for block in blocks if isinstance(block, Said)), blocks
 
 
-def lines(blocks) -> str:
+def lines(blocks):
     return " ".join(block.text for block in blocks if isinstance(block, Line))
 
 
-def words(panel) -> list[str]:
+def words(panel):
     return [frame["word"] for frame in panel["frames"]]
 
 
@@ -159,7 +159,7 @@ def test_no_model_runs_when_a_weight_moves(monkeypatch):
     assert after["panels"][0]["title"] != before["panels"][0]["title"]
 
 
-def regions(drawn) -> list[dict]:
+def regions(drawn):
     return drawn["panels"][0]["regions"]
 
 
@@ -304,7 +304,7 @@ def test_of_many_scenes_the_first_mistake_is_chosen_and_a_colour_says_what_is_wr
 
 
 @pytest.mark.parametrize(
-    ("label", "names"),
+    "label, names",
     [(None, ["mean of all", "dragonfly nymph", "damselfly nymph"]), ("midge larva", ["mean of all", "midge larva"])],
 )
 def test_of_curves_that_coincide_the_outermost_are_drawn(label, names):

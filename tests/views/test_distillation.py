@@ -1,7 +1,6 @@
 """Teachers and students by hand: golden logits, what losses are made of, who is compared, what is counted."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -28,7 +27,7 @@ def few_images(monkeypatch):
     monkeypatch.setattr(tokens, "IMAGES", 20)
 
 
-def shown(view, of, kind: Any = Bars) -> list[Any]:
+def shown(view, of, kind=Bars):
     return [block for block in everything(view.show(of)) if isinstance(block, kind)]
 
 
@@ -36,11 +35,11 @@ def bars(view, of):
     return [block.bars for block in shown(view, of)]
 
 
-def texts(view, of, kind: Any = Line) -> str:
+def texts(view, of, kind=Line):
     return "\n".join(block.text for block in shown(view, of, kind))
 
 
-def of(which: str, image: str = "digit 3", **changes: str) -> Subject:
+def of(which, image="digit 3", **changes):
     loaded = replace(model(which), **changes)
     return Subject(lambda: loaded, samples.picture(image), image=image, model=which)
 
@@ -88,7 +87,7 @@ def test_many_classes_show_the_first_and_the_rest():
 
 
 # ---- teacher and student ---------------------------------------------------------------------------------------------
-def losses(view, one) -> list[float]:
+def losses(view, one):
     table, *_ = shown(view, one, Table)
     return [float(str(cell)) for cell in table.rows[0].values()]
 

@@ -1,6 +1,5 @@
 """Every view on a trained ViT without classes and a photograph: what people open, and what toys do not show."""
 
-from collections.abc import Hashable
 from contextlib import suppress
 from functools import cache
 from types import SimpleNamespace
@@ -12,7 +11,7 @@ import vizkit
 from vizkit.datasets import photographs, samples
 from vizkit.figure.saved.plate import Overlay
 from vizkit.figure.saved.single import Captions
-from vizkit.figure.scales import LEAST_TIMES, LINEAR, MOST_TIMES, SHARES, Scale, between, colours_used, robust
+from vizkit.figure.scales import LEAST_TIMES, LINEAR, MOST_TIMES, SHARES, between, colours_used, robust
 from vizkit.hosts.paper import plate
 from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS, class_of
@@ -28,12 +27,12 @@ def model():
     return vizkit.load("bundled:photographs_vit")
 
 
-def subject() -> Subject:
+def subject():
     picture, point = samples.picture(PICTURE), photographs.POINTS[PICTURE]
     return Subject(model, picture, image=PICTURE, model="ViT · photographs", point=point)
 
 
-def structured(mark: Overlay) -> bool:
+def structured(mark):
     """Whether a map has something to show: its shares are spread over a sixth of its places or more (e to their
     entropy), and the 95th percentile is at least four times the 5th, as far as the scale of shares reaches. A head that
     gives nearly all to a few patches is some bright patches on a dark picture, and no scale may say more."""
@@ -43,11 +42,11 @@ def structured(mark: Overlay) -> bool:
     return float(np.exp(-(shares * np.log(shares)).sum())) >= SPREAD * values.size and high >= APART * low
 
 
-def too_plain(drawn) -> list[str]:
+def too_plain(drawn):
     """Maps that use too few of their colours; those of one scale with ends of its own are compared, and judged
     together."""
     found = [mark for mark in drawn.marks if isinstance(mark, Overlay) and max(mark.opacities) > 0 and structured(mark)]
-    groups: dict[Hashable, list[np.ndarray]] = {}
+    groups = {}
     for number, mark in enumerate(found):
         together = mark.scale if mark.scale.kind == LINEAR else number
         groups.setdefault(together, []).append(mark.scale.positions(mark.places).ravel())
@@ -66,7 +65,7 @@ def test_a_map_in_one_colour_is_noticed_and_a_single_bright_patch_is_none():
     places = np.geomspace(0.001, 0.02, 64).reshape(8, 8)
     picture = np.zeros((64, 64, 3), np.uint8)
 
-    def of(places: np.ndarray, scale: Scale) -> SimpleNamespace:
+    def of(places, scale):
         return SimpleNamespace(marks=[Overlay(picture, places, (0.0, 0.0, 64.0, 64.0), 0.0, 0.0, 64.0, 64.0, scale)])
 
     assert too_plain(of(places, between(0.0, 1.0))) == ["1.0 of 16 colours"]

@@ -14,24 +14,23 @@ from vizkit.figure.palette import CLASSES
 from vizkit.figure.scales import SHARES
 from vizkit.models.probes.positions import relative_bias
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Bars, Block, Canvas, Chart, Map, Numbers, Said
+from vizkit.views.blocks import Bars, Canvas, Chart, Map, Numbers, Said
 from vizkit.views.positions.shuffle import Shuffle, most_alike
 from vizkit.views.positions.similarity import PositionSimilarity, offered
 from vizkit.views.rows_of import of_others, similarity_for_browser
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
-from vizkit.views.view import View
 
 
-def shown(view: View, of: Subject) -> list[Block]:
+def shown(view, of):
     return list(flat(settled(view.show(of))))
 
 
-def only(kind: type, blocks: list[Block]) -> list:
+def only(kind, blocks):
     return [block for block in blocks if isinstance(block, kind)]
 
 
-def beside(*names: str) -> list[Subject]:
+def beside(*names):
     every = [subject(name) for name in names]
     for each in every:
         each.beside = tuple(other for other in every if other is not each)
@@ -82,10 +81,10 @@ def test_a_likeness_stands_beside_that_of_the_most_similar_other_photograph():
     assert "The most similar of the other photographs, flower, has 0.658." in only(Said, blocks)[0].text
 
 
-def test_a_class_has_one_colour_on_the_cards_of_all_models(monkeypatch: pytest.MonkeyPatch):
+def test_a_class_has_one_colour_on_the_cards_of_all_models(monkeypatch):
     """Also where there are more classes than colours: then both cards share them out together."""
 
-    def colours() -> list[dict[str, str]]:
+    def colours():
         cards = [only(Bars, shown(Shuffle(), of)) for of in beside("digits_vit", "digits_swin")]
         return [
             {name: tint for b in card for name, tint in zip(b.bars.names, b.bars.colours, strict=True)}
@@ -155,10 +154,7 @@ def test_the_chosen_curve_stands_beside_those_of_the_other_kinds():
 
 def test_another_grid_is_resampled():
     of = subject("digits_vit")
-    own, double = (
-        shown(PositionSimilarity(grid=grid), of)  # pyright: ignore[reportArgumentType]
-        for grid in ("own", "double")
-    )
+    own, double = (shown(PositionSimilarity(grid=grid), of) for grid in ("own", "double"))
     assert [only(Map, blocks)[0].rows.query_grid for blocks in (own, double)] == [(8, 8), (16, 16)]
     tables = [only(Numbers, blocks)[0].arrays()["table"] for blocks in (own, double)]
     assert [table.shape[:2] for table in tables] == [(8, 8), (16, 16)]
@@ -167,7 +163,7 @@ def test_another_grid_is_resampled():
         assert {float(trace.x[-1]) for trace in chart.figure.data} == {farthest}
 
 
-def test_of_very_many_places_the_curve_is_that_of_the_chosen_one(monkeypatch: pytest.MonkeyPatch):
+def test_of_very_many_places_the_curve_is_that_of_the_chosen_one(monkeypatch):
     of = subject("digits_vit")
     monkeypatch.setattr(
         "vizkit.views.positions.similarity.similarity_for_browser", partial(similarity_for_browser, most=100)

@@ -28,7 +28,7 @@ from vizkit.views.subject import Subject
 
 @pytest.mark.parametrize("query", ["cls", "mean", (2, 5)])
 @pytest.mark.parametrize("depth", [1, 4, 6])
-def test_the_terms_beside_the_map_are_of_its_row(query: str | tuple[int, int], depth: int):
+def test_the_terms_beside_the_map_are_of_its_row(query, depth):
     of = subject("digits_vit")
     row = rollout_by_layer(of.whole(), query)[depth - 1]
     (canvas,) = (block for block in Rollout(query=query, depth=depth).show(of) if isinstance(block, Canvas))
@@ -87,8 +87,8 @@ def test_a_sink_is_named_and_ringed_and_the_product_without_it_has_none():
     assert "sink" not in over.said
 
 
-@pytest.mark.parametrize(("model", "image"), [("insects_vit", "mayfly nymph"), ("photographs_vit", "cat")])
-def test_the_map_that_opens_is_checked_by_what_is_left_of_the_answer(model: str, image: str):
+@pytest.mark.parametrize("model, image", [("insects_vit", "mayfly nymph"), ("photographs_vit", "cat")])
+def test_the_map_that_opens_is_checked_by_what_is_left_of_the_answer(model, image):
     loaded = vizkit.load(f"bundled:{model}")
     of = Subject(lambda: loaded, samples.picture(image), image=image)
     (check,) = (block for block in Rollout().show(of) if isinstance(block, Later))
@@ -103,7 +103,7 @@ def test_the_map_that_opens_is_checked_by_what_is_left_of_the_answer(model: str,
 
 
 @pytest.mark.parametrize("changed", [{"discard": 0.5}, {"query": (2, 5)}, {"start": 2}])
-def test_another_map_is_checked_when_it_is_asked_for_alone(changed: dict):
+def test_another_map_is_checked_when_it_is_asked_for_alone(changed):
     of = subject("digits_vit")
     (check,) = (block for block in Rollout(**changed).show(of) if isinstance(block, Later))
     assert (bool(check.button), check.only_asked, [*check.now()]) == (True, True, [])

@@ -1,7 +1,6 @@
 """Texts, their models, and what is clicked as settings: in a notebook, on the command line, in a link."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from numpy.testing import assert_allclose
@@ -24,7 +23,7 @@ from vizkit.views.settled import flat
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
-def nothing() -> Subject:
+def nothing():
     return Subject(no_model, no_picture())
 
 
@@ -82,7 +81,7 @@ def test_what_a_model_expects_stands_beside_what_the_text_has():
 
 
 def test_the_challenge_hides_the_month_and_nothing_else():
-    def hidden(text: str) -> list[str]:
+    def hidden(text):
         links = [each.view for each in Translate(text=text).show(nothing()) if isinstance(each, Link)]
         views = [view for view in links if isinstance(view, Masks)]
         canvases = [block for view in views for block in flat(view.show(nothing())) if isinstance(block, Canvas)]
@@ -98,7 +97,7 @@ def test_a_word_is_like_others():
     assert "most like those of “nov”" in view.steps(*view.walked(nothing()))[0].say
 
 
-def test_a_folder_is_opened_by_its_path_and_a_run_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_folder_is_opened_by_its_path_and_a_run_by_its_name(tmp_path, monkeypatch):
     for name, own in (("letters", "copy_rnn"), ("LSTM", "dates_lstm")):
         shutil.copytree(BUNDLED / own, tmp_path / "runs" / name)
         (tmp_path / "runs" / name / "status.json").write_text('{"state": "done"}')

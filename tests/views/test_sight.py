@@ -20,20 +20,20 @@ from vizkit.views.view import How, View
 HEAT = np.array([[0.1, 0.2], [0.3, 0.4]])
 
 
-def tiles(*tops: float, title: str = "Small maps", values: tuple = (1, 2), picks: str = "level") -> Tiles:
+def tiles(*tops, title="Small maps", values=(1, 2), picks="level"):
     maps = tuple(Tile(f"map {top}", HEAT, scale=between(0, top)) for top in tops)
     return Tiles(title, maps, "Small.", picks, values, 1)
 
 
-def line(name: str, top: float = 1.0, y: str = "value") -> Chart:
+def line(name, top=1.0, y="value"):
     return Chart(curves({name: (np.arange(3), np.linspace(0, top, 3))}, "step", y), name)
 
 
-def heat(quantity: str = "weight") -> Chart:
+def heat(quantity="weight"):
     return Chart(heat_map(HEAT, "key", "query", quantity=quantity), "A heat map")
 
 
-def over(top: float, quantity: str = "share") -> Map:
+def over(top, quantity="share"):
     rows = Rows(HEAT.reshape(1, 4), (2, 2), (2, 2), np.array([3]), scale=between(0, top))
     return Map(rows, (0.9, 0.9), "Toy of", quantity, said="It is 0.4 at most.")
 
@@ -163,7 +163,7 @@ def test_a_good_toy_breaks_no_rule(rule):
 
 
 @pytest.mark.parametrize(
-    ("rule", "toy"),
+    "rule, toy",
     [
         (sight.silent, Silent),
         (sight.silent, Hidden),

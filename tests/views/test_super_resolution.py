@@ -51,7 +51,7 @@ def test_steepness_and_agreement_of_stripes():
     assert agreement(grey(2, 2, 255), grey(8, 8, 0)) < 2
 
 
-def transfer(**more) -> Transfer:
+def transfer(**more):
     relevance = np.array([[0.1, 0.9, 0.8, 0.2], [0.3, 0.4, 0.5, 0.6]], np.float32)
     usual = {
         "small": grey(2, 4),
@@ -85,7 +85,7 @@ def test_the_chosen_place_lies_on_the_side_of_the_result_where_it_can():
 def test_a_useless_reference_has_the_colours_of_a_useless_one():
     """The strongest of its places is as dark as it is low, and not the brightest of the map."""
 
-    def brightest(most: float) -> int:
+    def brightest(most):
         drawn = transfer(relevance=np.array([[-0.3, most], [0.0, 0.1]], np.float32), taken=(0, 1), reference=grey(8, 8))
         rasters = [mark for mark in drawn.marks(300.0)[0] if isinstance(mark, Raster)]
         return int(rasters[3].rgb.max())  # behind the input, the true image and the result
@@ -164,7 +164,7 @@ def test_a_part_in_full_size_stays_inside():
     assert around((100, 112), (200, 225)) == (slice(48, 152), slice(22, 202))
 
 
-def as_it_is(**more) -> Canvas:
+def as_it_is(**more):
     """What a large drawn image is enlarged to, before any tile is."""
     of = Subject(no_model, samples.picture("mayfly nymph"), image="mayfly nymph")
     (later,) = Enlarge(side="whole", **more).show(of)

@@ -6,7 +6,6 @@ import timm
 import torch
 
 import vizkit
-from vizkit.models import Loaded
 
 
 class Unusual(NamedTuple):
@@ -19,7 +18,7 @@ class Unusual(NamedTuple):
 
 
 VIT = {"embed_dim": 48, "depth": 3, "num_heads": 3}
-UNUSUAL: dict[str, Unusual] = {
+UNUSUAL = {
     "no classes": Unusual("vit_small_patch14_dinov2", (56, 56), VIT | {"img_size": 56, "num_classes": 0}),
     "convnext": Unusual("convnext_atto", (64, 64), {"depths": (1, 1, 1, 1), "dims": (16, 24, 32, 40)}),
     "swinv2": Unusual(
@@ -43,7 +42,7 @@ UNUSUAL: dict[str, Unusual] = {
 }
 
 
-def opened(name: str) -> Loaded:
+def opened(name):
     """The same weights every time."""
     architecture, size_hw, sizes, head = UNUSUAL[name]
     with torch.random.fork_rng():

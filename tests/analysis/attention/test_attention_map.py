@@ -12,7 +12,7 @@ from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Tra
 PATCHES = Tokens("patches", ("cls",), (2, 3), stride=16.0)
 
 
-def ramp(heads: int = 2) -> Attention:
+def ramp(heads=2):
     """7 tokens; head h of query q pays (q + 1)·(k + 1 + h), made to sum to one."""
     key = torch.arange(1.0, 8.0)
     weights = torch.stack([(key + h).expand(7, 7) for h in range(heads)])
@@ -20,7 +20,7 @@ def ramp(heads: int = 2) -> Attention:
     return Attention("ramp", weights[None], PATCHES, PATCHES, all_ids(7), all_ids(7))
 
 
-def trace_of(*attention: Attention, features: tuple[Features, ...] = ()) -> Trace:
+def trace_of(*attention, features=()):
     logits = torch.tensor([0.0, 2.0, 1.0])
     return Trace("toy", (32, 48), logits, attention, features, Check(0.0, len(attention), len(attention), 0.0))
 
@@ -57,10 +57,10 @@ def test_a_head_that_a_layer_does_not_have_is_its_last():
 
 
 @pytest.mark.parametrize(
-    ("query", "expected"),
+    "query, expected",
     [("cls", (0, False)), ((0.0, 0.0), (1, False)), ((0.99, 0.99), (6, False)), ((-3.0, 5.0), (4, False))],
 )
-def test_a_point_or_a_name_finds_its_token(query: object, expected: tuple):
+def test_a_point_or_a_name_finds_its_token(query, expected):
     assert find_query(ramp(), query) == expected
 
 

@@ -21,7 +21,7 @@ def halves():
     return (torch.arange(7) < 3).float().expand(GRID).clone()
 
 
-def layer(maps: dict[tuple[int, int, int], torch.Tensor], heads: int = 2) -> Attention:
+def layer(maps, heads=2):
     """Every query attends evenly but these, by head, row and column."""
     tokens = Tokens("patches", ("cls",), GRID, stride=16.0)
     logits = torch.zeros(1, heads, 36, 36)
@@ -30,7 +30,7 @@ def layer(maps: dict[tuple[int, int, int], torch.Tensor], heads: int = 2) -> Att
     return Attention("blocks.0", logits.softmax(-1), tokens, tokens, all_ids(36), all_ids(36))
 
 
-def by_loops(weights: torch.Tensor) -> float:
+def by_loops(weights):
     """Of the weights of places (row, column)."""
     rows, columns = weights.shape
     tones = (weights * rows * columns).clamp(LEAST_TIMES, MOST_TIMES).log2()

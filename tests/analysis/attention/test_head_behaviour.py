@@ -10,12 +10,12 @@ from vizkit.traces import Attention, Check, Tokens, Trace
 GRID = Tokens("patches", ("cls", "reg1"), (2, 3), stride=8.0)
 
 
-def layer(tokens: Tokens, *heads: torch.Tensor) -> Attention:
+def layer(tokens, *heads):
     ids = all_ids(len(tokens))
     return Attention("a", torch.stack(heads)[None], tokens, tokens, ids, ids)
 
 
-def of(attention: Attention, pixels: torch.Tensor | None = None) -> dict[str, list[float]]:
+def of(attention, pixels=None):
     return {name: values.tolist() for name, values in behaviours(attention, relations(attention, pixels)).items()}
 
 

@@ -10,14 +10,14 @@ from vizkit.geometry import all_ids
 from vizkit.traces import Attention, Check, Tokens, Trace
 
 
-def trace_of(weights: torch.Tensor, **changed) -> Trace:
+def trace_of(weights, **changed):
     """One layer of 8 × 10 patches and a class token."""
     tokens, ids = Tokens("patches", ("cls",), (8, 10), stride=16.0), all_ids(81)
     layer = Attention("blocks.0", weights, tokens, tokens, ids, ids, **{"heads": weights.shape[1]} | changed)
     return Trace("toy", (128, 160), torch.zeros(2), (layer,), (), Check(0.0, 1, 1, 0.0))
 
 
-def even(heads: int) -> torch.Tensor:
+def even(heads):
     return torch.full((1, heads, 81, 81), 1 / 81)
 
 

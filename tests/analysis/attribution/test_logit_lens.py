@@ -7,9 +7,9 @@ from vizkit.analysis.attribution.logit_lens import frequent, runner_up, stays_fr
 
 
 @pytest.mark.parametrize(
-    ("answers", "first"), [([2, 2, 2], 0), ([1, 2, 2], 1), ([2, 1, 2], 2), ([2, 2, 1], None), ([2], 0), ([1], None)]
+    "answers, first", [([2, 2, 2], 0), ([1, 2, 2], 1), ([2, 1, 2], 2), ([2, 2, 1], None), ([2], 0), ([1], None)]
 )
-def test_an_answer_stays_from_the_layer_after_the_last_other_one(answers: list[int], first: int | None):
+def test_an_answer_stays_from_the_layer_after_the_last_other_one(answers, first):
     assert stays_from(answers, 2) == first
 
 

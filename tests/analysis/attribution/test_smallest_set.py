@@ -6,13 +6,13 @@ import pytest
 import torch
 
 from tests.drawn import noise
-from vizkit.analysis.attribution.smallest_set import Search, search
+from vizkit.analysis.attribution.smallest_set import search
 
 
-def linear(weights: list[float], bias: float):
+def linear(weights, bias):
     """An answer whose margin is a sum over the parts that are there."""
 
-    def answers(there: torch.Tensor) -> torch.Tensor:
+    def answers(there):
         margin = there.double() @ torch.tensor(weights, dtype=torch.float64) + bias
         return torch.stack([margin, margin.sigmoid()], 1)
 
@@ -59,7 +59,7 @@ def test_greedy_is_never_smaller_than_the_smallest_and_equal_where_parts_add_up(
 
 
 def test_greedy_passes_by_parts_that_help_only_together():
-    def answers(there: torch.Tensor) -> torch.Tensor:
+    def answers(there):
         margin = -1 + 3.0 * (there[:, 0] & there[:, 1]) + 0.4 * there[:, 2] + 0.4 * there[:, 3] + 0.4 * there[:, 4]
         return torch.stack([margin, margin.sigmoid()], 1)
 
@@ -67,9 +67,9 @@ def test_greedy_passes_by_parts_that_help_only_together():
 
 
 def test_every_part_is_told_and_the_listener_may_stop():
-    heard: list[Search] = []
+    heard = []
 
-    def tell(now: Search) -> None:
+    def tell(now):
         heard.append(now)
         if len(now.order) == 2:
             raise KeyboardInterrupt

@@ -13,13 +13,13 @@ TOY = np.arange(4 * 4 * 3, dtype=np.uint8).reshape(4, 4, 3)
 OTHER = TOY + 100
 
 
-def other(name: str) -> np.ndarray:
+def other(name):
     if name != "other":
         raise PixelError("no such image")
     return OTHER
 
 
-def changed(*texts: str) -> np.ndarray:
+def changed(*texts):
     return edited(TOY, map(parse, texts), other)
 
 
@@ -46,8 +46,8 @@ def test_cells_are_pasted_and_changes_follow_one_another():
     assert np.array_equal(after[:2, :2], TOY[:2, 2:])
 
 
-@pytest.mark.parametrize(("size", "grid"), [((5, 7), (2, 3)), ((224, 224), (14, 14)), ((3, 3), (3, 3))])
-def test_the_cells_of_a_grid_cover_every_pixel_once(size: tuple[int, int], grid: tuple[int, int]):
+@pytest.mark.parametrize("size, grid", [((5, 7), (2, 3)), ((224, 224), (14, 14)), ((3, 3), (3, 3))])
+def test_the_cells_of_a_grid_cover_every_pixel_once(size, grid):
     count = np.zeros(size, int)
     for cell in range(grid[0] * grid[1]):
         count[box_of(size, grid, cell)] += 1
@@ -64,7 +64,7 @@ def test_cells_of_unequal_sizes_change_places():
     "text",
     ["pixels:14x14:erase=17,18", "pixels:2x3:swap=3-2", "pixels:2x2:paste=digit 3@0,1", "pixels:1x2:paste=a%40b%3B@1"],
 )
-def test_a_text_comes_back(text: str):
+def test_a_text_comes_back(text):
     assert str(parse(text)) == text
 
 
@@ -92,13 +92,13 @@ def test_a_name_may_hold_anything():
         "pixels:2x2:erase=" + "9" * 99,
     ],
 )
-def test_everything_else_is_refused_in_a_sentence(text: str):
+def test_everything_else_is_refused_in_a_sentence(text):
     with pytest.raises(PixelError, match=r"\.$"):
         parse(text)
 
 
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_cnn", "bundled:insects_swin"])
-def test_a_model_is_given_exactly_the_changed_pixels(name: str):
+def test_a_model_is_given_exactly_the_changed_pixels(name):
     loaded, image = vizkit.load(name), samples.picture("digit 3")
     plain = seen(image, loaded.preprocessing)
     assert np.array_equal(prepare(plain, loaded.preprocessing.of_seen)[0], prepare(image, loaded.preprocessing)[0])

@@ -41,9 +41,9 @@ def test_differences_are_taken_seed_by_seed():
 
 
 @pytest.mark.parametrize(
-    ("mean", "half", "differs"), [(0.1, 0.09, True), (0.1, 0.1, False), (-0.1, 0.09, True), (-0.1, 0.1, False)]
+    "mean, half, differs", [(0.1, 0.09, True), (0.1, 0.1, False), (-0.1, 0.09, True), (-0.1, 0.1, False)]
 )
-def test_an_interval_differs_where_it_leaves_zero_out(mean: float, half: float, differs: bool):
+def test_an_interval_differs_where_it_leaves_zero_out(mean, half, differs):
     assert Estimate(mean, half, 3).differs is differs
 
 

@@ -10,7 +10,7 @@ from vizkit.analysis.convolution.norms import AXES, normed, together
 X = torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 3 + 1
 
 
-def by_pytorch(name: str) -> torch.Tensor:
+def by_pytorch(name):
     channels_first = X.transpose(1, 2)
     return {
         "LayerNorm": lambda: F.layer_norm(X, (12,)),
@@ -21,7 +21,7 @@ def by_pytorch(name: str) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_a_norm_is_pytorchs_and_its_numbers_are_those_taken_together(name: str):
+def test_a_norm_is_pytorchs_and_its_numbers_are_those_taken_together(name):
     result, at = normed(X, name), (1, 3, 7)
     assert_close(result.values, by_pytorch(name))
     mask = together((2, 5, 12), name, at)
@@ -33,6 +33,6 @@ def test_a_norm_is_pytorchs_and_its_numbers_are_those_taken_together(name: str):
 
 
 @pytest.mark.parametrize("name", AXES)
-def test_only_batchnorm_depends_on_the_other_images(name: str):
+def test_only_batchnorm_depends_on_the_other_images(name):
     alone, in_batch = normed(X[:1], name).values[0], normed(X, name).values[0]
     assert torch.allclose(alone, in_batch) == (name != "BatchNorm")

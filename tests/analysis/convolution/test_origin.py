@@ -18,7 +18,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_the_shares_and_the_bias_sum_to_pytorchs_number(options: dict):
+def test_the_shares_and_the_bias_sum_to_pytorchs_number(options):
     torch.manual_seed(0)
     groups = options.get("groups", 1)
     arguments = {

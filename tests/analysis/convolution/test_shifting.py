@@ -23,7 +23,7 @@ def test_a_move_repeats_the_border():
 class Summing(nn.Module):
     """Features: the means of the columns (an MLP has nothing else), or of the whole picture, which no move changes."""
 
-    def __init__(self, whole: bool):
+    def __init__(self, whole):
         super().__init__()
         self.whole, self.num_classes = whole, 2
 

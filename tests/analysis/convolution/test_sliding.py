@@ -16,7 +16,7 @@ GRID = [Steps(*each) for each in product((1, 2, 3, 5, 7), (1, 2, 3), (0, 1, 3), 
 
 
 @pytest.mark.parametrize("steps", GRID, ids=str)
-def test_the_formula_is_pytorchs_size(steps: Steps):
+def test_the_formula_is_pytorchs_size(steps):
     image, kernel = torch.zeros(1, 1, 17, 23), torch.zeros(1, 1, steps.f, steps.f)
     out = F.conv2d(image, kernel, None, steps.stride, steps.padding, steps.dilation)
     assert (steps.output_size(17), steps.output_size(23)) == tuple(out.shape[2:])
@@ -26,7 +26,7 @@ def test_the_formula_is_pytorchs_size(steps: Steps):
 
 
 @pytest.mark.parametrize("steps", [Steps(3), Steps(5, 3, 2), Steps(3, 2, 3, 2), Steps(7, 1, 1)], ids=str)
-def test_the_products_of_every_place_sum_to_pytorchs_output(steps: Steps):
+def test_the_products_of_every_place_sum_to_pytorchs_output(steps):
     torch.manual_seed(0)
     image = torch.rand(3, 19, 29, dtype=torch.float64)
     kernel = torch.randn(3, steps.f, steps.f, dtype=torch.float64)
@@ -50,7 +50,7 @@ def test_a_window_by_hand_and_its_pools():
 
 
 @pytest.mark.parametrize("f", [3, 5, 7])
-def test_kernels_do_what_they_are_called(f: int):
+def test_kernels_do_what_they_are_called(f):
     flat = torch.full((1, f, f), 5.0, dtype=torch.float64)
     ramp = torch.arange(float(f), dtype=torch.float64).expand(1, f, f)  # brighter to the right
     given = {name: torch.from_numpy(make(f))[None] for name, make in KERNELS.items()}

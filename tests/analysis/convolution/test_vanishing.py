@@ -11,7 +11,7 @@ from vizkit.analysis.convolution.vanishing import Network, gradient_norms, last_
 DEEP = Network(depth=30, activation="sigmoid")
 
 
-def kept(network: Network) -> float:
+def kept(network):
     norms = gradient_norms(network)
     assert norms.shape == (network.depth,)
     assert bool(norms.isfinite().all())
@@ -19,7 +19,7 @@ def kept(network: Network) -> float:
 
 
 @pytest.mark.parametrize("kind", ["MLP", "CNN"])
-def test_sigmoids_lose_the_gradient_and_relu_keeps_it(kind: str):
+def test_sigmoids_lose_the_gradient_and_relu_keeps_it(kind):
     sigmoid, relu = (kept(replace(DEEP, kind=kind, activation=name)) for name in ("sigmoid", "ReLU"))
     assert sigmoid < 0.25**20  # σ' ≤ ¼, and the weights of variance 1 / fan-in hardly stretch
     assert relu > 1e-3
@@ -34,7 +34,7 @@ def test_a_residual_and_a_norm_bring_it_back():
 
 
 @pytest.mark.parametrize("kind", ["MLP", "CNN"])
-def test_the_last_gradient_falls_with_the_root_of_the_depth_before_a_norm_and_stays_after_it(kind: str):
+def test_the_last_gradient_falls_with_the_root_of_the_depth_before_a_norm_and_stays_after_it(kind):
     network = Network(kind, activation="ReLU", residual=True, norm="LayerNorm")
     pre, post = (last_by_depth(replace(network, pre=place), (4, 36)) for place in (True, False))
     assert float(pre[1] / pre[0]) == pytest.approx(1 / 3, rel=0.3)
@@ -43,8 +43,8 @@ def test_the_last_gradient_falls_with_the_root_of_the_depth_before_a_norm_and_st
     assert float(pre[0]) == pytest.approx(float(sum(single) / 3))
 
 
-@pytest.mark.parametrize(("kind", "norm"), [("MLP", "LayerNorm"), ("CNN", "BatchNorm")])
-def test_without_residuals_the_place_of_a_norm_hardly_matters(kind: str, norm: str):
+@pytest.mark.parametrize("kind, norm", [("MLP", "LayerNorm"), ("CNN", "BatchNorm")])
+def test_without_residuals_the_place_of_a_norm_hardly_matters(kind, norm):
     """norm, W, f, norm, W, f, … norm is one chain from either end; with a residual it is not."""
     pre, post = (gradient_norms(Network(kind, 12, "ReLU", norm=norm, pre=place)) for place in (True, False))
     assert_close(pre, post, rtol=0.25, atol=0)

@@ -19,7 +19,7 @@ def layer(name, query, key, product):
     return Attention(name, weights, query, key, all_ids(len(query)), all_ids(len(key)), gradient=gradient)
 
 
-def traced(*layers, target: int | None = 0):
+def traced(*layers, target=0):
     check = Check(0.0, len(layers), len(layers))
     return Trace("toy", (1, 2), torch.zeros(2, 3), layers, (), check, target)
 

@@ -31,7 +31,7 @@ EXTREME = torch.tensor([1e4, -1e4, 9999.0, 0.0])
 
 
 @pytest.mark.parametrize(
-    ("temperature", "expected"),
+    "temperature, expected",
     [
         (1.0, [0.997, 0.000, 0.002, 0.000, 0.000]),
         (2.0, [0.936, 0.0002, 0.047, 0.017, 0.0002]),
@@ -132,7 +132,7 @@ def test_others_together():
 
 # ---- typed -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("text", "names", "logits"),
+    "text, names, logits",
     [
         ("17, 0, 11, 9, 0", [f"class {n}" for n in range(1, 6)], [17, 0, 11, 9, 0]),
         ("17 0 -11", ["class 1", "class 2", "class 3"], [17, 0, -11]),
@@ -177,7 +177,7 @@ def test_the_golden_example_is_the_default():
 
 
 # ---- pictures --------------------------------------------------------------------------------------------------------
-def drawn(names, values, colours, before=None, **axis) -> dict[str, list]:
+def drawn(names, values, colours, before=None, **axis):
     return bars(ClassBars(names, values, colours, before, Axis(**axis)).html())
 
 
@@ -254,7 +254,7 @@ def test_a_class_keeps_its_colour_and_stands_out_from_both_pages():
             assert contrast(colour, page) >= 3, (colour, page)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(one, other):
     """Of two colours, 1 to 21 (WCAG 2.1)."""
     levels = []
     for colour in (one, other):

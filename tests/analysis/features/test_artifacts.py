@@ -14,7 +14,7 @@ from vizkit.views.features.xray import in_medians
 USUAL = [0.9, 1.0, 1.0, 1.1, 1.0] * 8
 
 
-def layer(*long: float, usual: list[float] = USUAL):
+def layer(*long, usual=USUAL):
     values = torch.tensor([50.0, *usual, *long])[:, None]
     return norms_of(Features("", values, Tokens("", ("cls",), (1, len(values) - 1))))
 

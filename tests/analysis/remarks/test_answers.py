@@ -11,19 +11,19 @@ LABELS = ("ant", "bee", "fly")
 
 
 @pytest.mark.parametrize(
-    ("after", "words"),
+    "after, words",
     [
         ([0.3, 0.6, 0.1], "Without the shift the answer changes from “ant” (80 %) to “bee” (60 %)."),
         ([0.74, 0.2, 0.06], "Without the shift the answer stays “ant”, with 74 % instead of 80 %."),
         ([0.76, 0.2, 0.04], None),
     ],
 )
-def test_after_a_change(after: list[float], words: str | None):
+def test_after_a_change(after, words):
     before = torch.tensor([0.8, 0.1, 0.1])
     assert answers.after_change(before, torch.tensor(after), LABELS, "Without the shift") == words
 
 
-def agreement(*rows: dict[str, str]) -> str | None:
+def agreement(*rows):
     return answers.agreement([(f"image {number}", row) for number, row in enumerate(rows, 1)])
 
 
@@ -147,7 +147,7 @@ def test_of_many_mistakes_of_one_number_some_are_named_and_all_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "words"),
+    "better, worse, words",
     [
         ((), (), "neither better nor worse than others"),
         (("ant",), (), "worse than ant"),

@@ -14,13 +14,13 @@ TOKENS = Tokens("image", ("cls",), (5, 5), stride=8.0)
 MIDDLE, CENTRE = 1 + 12, (0.5, 0.5)
 
 
-def attention(rows: torch.Tensor, tokens: Tokens = TOKENS) -> Attention:
+def attention(rows, tokens=TOKENS):
     """One group; (head, query, key)."""
     ids = all_ids(len(tokens))
     return Attention("layer", rows[None], tokens, tokens, ids, ids)
 
 
-def one_row(weights: dict[int, float], query: int = MIDDLE, heads: int = 1) -> Attention:
+def one_row(weights, query=MIDDLE, heads=1):
     """The row of `query`: some weights, the rest spread evenly over all other tokens; other queries attend evenly."""
     rows = torch.full((heads, 26, 26), 1 / 26)
     rows[:, query] = (1 - sum(weights.values())) / (26 - len(weights))
@@ -29,11 +29,11 @@ def one_row(weights: dict[int, float], query: int = MIDDLE, heads: int = 1) -> A
     return attention(rows)
 
 
-def trace_of(*layers: Attention) -> Trace:
+def trace_of(*layers):
     return Trace("toy", (40, 40), torch.zeros(2), layers, (), Check(0.0, len(layers), len(layers), 0.0))
 
 
-def place(row: int, column: int) -> int:
+def place(row, column):
     return 1 + 5 * (row - 1) + column - 1
 
 
@@ -54,7 +54,7 @@ def test_on_how_many_patches_half_of_every_row_lies():
 
 
 @pytest.mark.parametrize(
-    ("weights", "words"),
+    "weights, words",
     [
         ({0: 0.51}, "Layer 5: this patch gives 51 % of its attention to the class token."),
         ({MIDDLE: 0.33}, "Layer 5: this patch gives 33 % of its attention to itself."),
@@ -77,7 +77,7 @@ def test_on_how_many_patches_half_of_every_row_lies():
         (dict.fromkeys(ROW, 0.095) | {0: 0.3}, None),
     ],
 )
-def test_a_row_of_a_patch(weights: dict[int, float], words: str | None):
+def test_a_row_of_a_patch(weights, words):
     assert rules.of_map(one_row(weights), CENTRE, 5, None) == words
 
 
@@ -98,7 +98,7 @@ def test_the_share_on_a_drawn_insect():
     )
 
 
-def diagonal(share: float) -> Attention:
+def diagonal(share):
     return attention((torch.eye(26) * share + (1 - share) / 26).expand(2, 26, 26))
 
 
@@ -180,7 +180,7 @@ def test_heads_that_are_alike():
     """cos = 0.6 · 0.8 + 0.8 · 0.6 = 0.96 for rows (.6, .8) and (.8, .6) in length; below 0.9 nothing is said."""
     tokens = Tokens("two", (), (1, 2), stride=8.0)
 
-    def pair(first: float, second: float) -> Trace:
+    def pair(first, second):
         rows = torch.tensor([[first, 1 - first], [second, 1 - second]])
         return trace_of(attention(rows[:, None].expand(2, 2, 2), tokens))
 

@@ -48,7 +48,7 @@ def test_gradients_that_vanish():
 
 
 @pytest.mark.parametrize(
-    ("pre", "post", "end"),
+    "pre, post, end",
     [
         (0.5, 1.0, "stays about as large"),
         (0.5, 1.25, "becomes 1.2 times as large"),
@@ -56,7 +56,7 @@ def test_gradients_that_vanish():
         (0.59, 0.81, "stays about as large"),
     ],
 )
-def test_deeper_networks(pre: float, post: float, end: str):
+def test_deeper_networks(pre, post, end):
     """From 2 to 8 layers 1 / √L halves."""
     said = rules.deeper((2, 8), np.array([1.0, pre]), np.array([1.0, post]))
     assert said == (
@@ -137,7 +137,7 @@ def test_up_to_where_the_best_and_the_worst_model_hold():
 
 
 def test_how_much_of_a_field_is_used():
-    def said(*given: float) -> str | None:
+    def said(*given):
         return rules.field_used("stage 2", int(given[0]), given[1], int(given[2]), 0.9)
 
     inside, beyond, whole = starmap(said, ((40, 20.0, 80), (100, 40.0, 80), (40, 40.0, 80)))

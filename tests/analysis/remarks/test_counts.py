@@ -9,7 +9,7 @@ import torch
 from vizkit.analysis.attention.patches import cost
 from vizkit.analysis.remarks import compute, data_set, evaluation, maps, patches
 from vizkit.analysis.trust.deletion import Erased
-from vizkit.heads import LIKENESS, SOFTMAX, Head
+from vizkit.heads import LIKENESS, SOFTMAX
 
 
 def test_the_length_of_a_sequence_and_what_it_costs():
@@ -122,7 +122,7 @@ def test_maps_that_one_picture_does_not_tell_apart_are_even():
 
 
 def test_what_is_left_without_the_brightest():
-    def words(whole: float, brightest: float, random: float, head: Head = SOFTMAX) -> str:
+    def words(whole, brightest, random, head=SOFTMAX):
         return maps.without_brightest(Erased(32 / 324, whole, brightest, random), head)
 
     assert words(0.972, 0.038, 0.974) == (
@@ -177,7 +177,7 @@ def test_several_of_them_and_the_numbers_behind_the_words():
 
 
 @pytest.mark.parametrize(
-    ("train", "validation", "images", "end"),
+    "train, validation, images, end",
     [
         (0.62, 0.60, (1078, 360), "neither stays ahead by more than chance."),  # standard error 3 points
         (0.85, 0.87, (690, 190), "neither stays ahead by more than chance."),

@@ -16,7 +16,7 @@ from vizkit.analysis.remarks.detection import (
 )
 
 
-def found(boxes: Boxes, threshold: float):
+def found(boxes, threshold):
     return of_found(boxes, threshold, "scene 2")
 
 

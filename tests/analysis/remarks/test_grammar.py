@@ -9,7 +9,7 @@ import inspect
 import math
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import get_type_hints
@@ -47,7 +47,7 @@ from vizkit.analysis.remarks import (
     swin,
 )
 from vizkit.analysis.sequences.masks import Masked
-from vizkit.analysis.swin.shifted_windows import Layout, cut, layout
+from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.analysis.trust.deletion import Erased
 from vizkit.evaluation.scenes.boxes import KINDS
 from vizkit.geometry import all_ids
@@ -78,14 +78,14 @@ FAULTS = {
 }
 
 
-def fault_of(said: str) -> str:
+def fault_of(said):
     """The first fault of a sentence and where; "" for none."""
     found = ((name, re.search(pattern, said)) for name, pattern in FAULTS.items())
     return next((f"{name}, “{at.group()}”: {said}" for name, at in found if at), "")
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    "said, fault",
     [
         ("Only less than 1 % of it lies on the insect.", "a limit of a limit"),
         ("On a 8 × 8 grid.", "a or an"),
@@ -102,7 +102,7 @@ def fault_of(said: str) -> str:
         ("It is -3 points.", "a hyphen for a minus"),
     ],
 )
-def test_a_fault_is_found(said: str, fault: str):
+def test_a_fault_is_found(said, fault):
     assert fault_of(said).startswith(fault)
 
 
@@ -120,14 +120,14 @@ def test_what_is_right_is_none():
 
 
 # ---- what rules are given --------------------------------------------------------------------------------------------
-def row_of(share: float, count: int) -> torch.Tensor:
+def row_of(share, count):
     """A share in the first place, the rest evenly in the others."""
     row = torch.full((count,), (1 - share) / max(count - 1, 1))
     row[0] = share if count > 1 else 1.0
     return row
 
 
-def recorded(share: float, special: tuple[str, ...] = (), heads: int = 1) -> Attention:
+def recorded(share, special=(), heads=1):
     """36 patches, every query with a share on the first token."""
     tokens = Tokens("patches", special, (6, 6), stride=8.0)
     row = row_of(share, len(tokens))
@@ -141,30 +141,30 @@ def recorded(share: float, special: tuple[str, ...] = (), heads: int = 1) -> Att
     )
 
 
-def trace_of(*layers: Attention) -> Trace:
+def trace_of(*layers):
     return Trace("toy", (48, 48), torch.zeros(2), layers, (), Check(0.0, len(layers), len(layers), 0.0))
 
 
-def covering(share: float) -> torch.Tensor:
+def covering(share):
     """A drawn insect in the first places of 6 × 6."""
     cover = torch.zeros(36)
     cover[: max(1, round(share * 36))] = 1.0 if share else 0.01
     return cover.view(6, 6)
 
 
-def in_windows(share: float) -> tuple[Attention, Layout]:
+def in_windows(share):
     windows, tokens = layout((4, 4), (2, 2), (1, 1)), Tokens("grid", (), (4, 4), stride=8.0)
     ids = cut(windows.ids, windows.window)
     weights = torch.eye(4) * (1 - share) + torch.full((4, 4), share / 4)
     return Attention("windows", weights.expand(4, 1, 4, 4), tokens, tokens, ids, ids), windows
 
 
-def beside(answer: float) -> torch.Tensor:
+def beside(answer):
     """Logits of three classes, the first with about this probability."""
     return torch.tensor([answer, (1 - answer) * 2 / 3, (1 - answer) / 3]).clamp(1e-6).log()
 
 
-def statistics(near: float, far: float) -> Layer:
+def statistics(near, far):
     ones = torch.ones(2)
     return Layer("layer", torch.tensor([near, far]), ones, ones, {}, 0 * ones, ones, torch.tensor([0.0, 0.1]))
 
@@ -182,7 +182,7 @@ def estimates():
 # ---- every rule ------------------------------------------------------------------------------------------------------
 Said = Iterator[str | None]
 HEADS = (SOFTMAX, LIKENESS)
-EVERY: dict[Callable[..., str | None], Callable[[], Said]] = {
+EVERY = {
     answers.after_change: lambda: (
         answers.after_change(beside(p).exp(), beside(q).exp(), LABELS, "Without the shift")
         for p, q in product(SHARES, SHARES)
@@ -895,7 +895,7 @@ def test_every_rule_is_tried():
 
 @pytest.mark.product
 @pytest.mark.parametrize("rule", EVERY, ids=lambda rule: f"{rule.__module__.rpartition('.')[2]}.{rule.__name__}")
-def test_no_number_makes_a_fault(rule: Callable[..., str | None]):
+def test_no_number_makes_a_fault(rule):
     torch.manual_seed(0)
     said = {remark for remark in EVERY[rule]() if remark is not None}
     assert said, "No number of the grid makes this rule speak."

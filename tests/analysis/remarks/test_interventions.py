@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 
-from vizkit.analysis.attribution.smallest_set import Goal, Search
+from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.analysis.remarks.interventions import (
     of_alignment,
     of_answers,
@@ -27,7 +27,7 @@ from vizkit.heads import LIKENESS
 NAMES = ("ant", "bee")
 
 
-def words(before: list[float], after: list[float], changes: str = "5 patches hidden") -> str:
+def words(before, after, changes="5 patches hidden"):
     said = of_answers(NAMES, before, after, changes)
     return "" if said is None else said
 
@@ -41,7 +41,7 @@ def test_the_three_things_that_can_happen():
     assert words([0.9, 0.1], [0.2, 0.8], "") == ""
 
 
-def test_what_restores_most_is_said_with_its_place() -> None:
+def test_what_restores_most_is_said_with_its_place():
     regions = torch.zeros(3, 2, 2)
     regions[1, 0, 1] = 0.4
     special = torch.tensor([[0.1], [0.6], [1.0]])
@@ -65,10 +65,10 @@ def test_what_restores_most_is_said_with_its_place() -> None:
     assert "restores the largest share of its lead over gull (40 %)" in rough, "of a difference of two logits"
 
 
-def test_where_a_direction_turns_the_answer() -> None:
+def test_where_a_direction_turns_the_answer():
     factors, names = (-1.0, 0.0, 1.0, 2.0), ("a", "b", "c")
 
-    def words(*answers: int) -> str:
+    def words(*answers):
         return of_steering(names, factors, torch.eye(3)[list(answers)], "b")
 
     assert words(0, 0, 0, 0) == "Towards b: up to λ = 2 the answer stays a."
@@ -77,15 +77,15 @@ def test_where_a_direction_turns_the_answer() -> None:
     assert words(0, 0, 2, 0) == "Towards b: from λ = 1 on the answer is no longer a, but at λ = 2 it is again."
 
 
-def test_a_value_alone_is_said_without_others_beside_it() -> None:
+def test_a_value_alone_is_said_without_others_beside_it():
     said = of_steering(("value",), (0.0, 1.0), torch.tensor([[0.1], [0.4]]), "cat", LIKENESS)
     assert said == "Towards cat: the value goes from 0.100 to 0.400, its largest, at λ = 1."
 
 
-def test_of_a_likeness_is_said_plainly_whether_it_steers() -> None:
+def test_of_a_likeness_is_said_plainly_whether_it_steers():
     factors, names = (-1.0, 0.0, 1.0, 2.0), ("china", "astronaut", "rocket")
 
-    def words(*steered: float, rocket: tuple[float, ...] = (0.5, 0.5, 0.5, 0.5)) -> str:
+    def words(*steered, rocket=(0.5, 0.5, 0.5, 0.5)):
         values = torch.tensor([[1.0] * 4, steered, rocket]).T
         return of_steering(names, factors, values, "astronaut", LIKENESS)
 
@@ -106,7 +106,7 @@ def test_of_a_likeness_is_said_plainly_whether_it_steers() -> None:
 
 
 def test_smallest_sets_in_words():
-    def said(goal: Goal, order: tuple[int, ...], probability: tuple[float, ...], reached: bool = True) -> str:
+    def said(goal, order, probability, reached=True):
         return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull")
 
     assert (
@@ -128,23 +128,23 @@ def test_deciding_parts_in_words():
     assert of_deciding({"CNN": (0.3, 0.5)}).startswith("No model surely loses more")
 
 
-def test_the_numbers_and_the_least_change_of_an_answer() -> None:
+def test_the_numbers_and_the_least_change_of_an_answer():
     said = of_answers(NAMES, [0.75, 0.25], [0.72, 0.28], "a head off")
     assert said == "With a head off, the answer stays ant, from 75 % to 72 %."
     assert words([0.72, 0.28], [0.75, 0.25]) == "With 5 patches hidden, the answer stays ant, from 72 % to 75 %."
 
 
-def test_one_part_that_is_or_is_not_enough() -> None:
+def test_one_part_that_is_or_is_not_enough():
     one = of_smallest(Search("keep", (3,), (0.25, 0.75), True, 4, 9), "patches", "gull")
     assert one == "1 of 4 patches alone keeps the answer gull, at 75 %; without any it has 25 %."
     less = of_smallest(Search("keep", (3,), (0.1, 0.2), False, 4, 9), "patches", "gull")
     assert less == "1 of 4 patches is not enough yet: gull is at 20 %."
 
 
-def test_of_an_image_among_others_the_nearest_is_named() -> None:
+def test_of_an_image_among_others_the_nearest_is_named():
     names = ("likeness to itself", "cat", "cup")
 
-    def changed(after: list[float]) -> str:
+    def changed(after):
         return of_answers(names, [1.0, 0.5, 0.4], after, "a head off", LIKENESS) or ""
 
     falls = "With a head off, the likeness to itself goes from 1.000 to"
@@ -158,7 +158,7 @@ def test_of_an_image_among_others_the_nearest_is_named() -> None:
     assert changed([0.2, 0.3, 0.4]) == f"{falls} 0.200, and it is nearer to cup, 0.400."
 
 
-def test_of_a_likeness_what_nothing_has_already_is_said() -> None:
+def test_of_a_likeness_what_nothing_has_already_is_said():
     kept = Search("keep", (3, 4), (0.678, 0.7, 0.847), True, 36, 99)
     assert of_smallest(kept, "regions", "likeness to itself", LIKENESS, "a plain image") == (
         "A plain image already has a likeness to itself of 0.678; 2 of 36 regions bring it half way to 1 (0.847)."
@@ -170,13 +170,13 @@ def test_of_a_likeness_what_nothing_has_already_is_said() -> None:
     )
 
 
-def test_one_model_surely_loses_more() -> None:
+def test_one_model_surely_loses_more():
     said = of_deciding({"ViT": (0.5, 0.5), "CNN": (2.0, 0.5)})
     assert said == "CNN surely loses more by the deciding parts: 2.00 ± 0.50 logits more; not ViT."
     assert of_deciding({"CNN": (2.0, 0.5)}).endswith(": 2.00 ± 0.50 logits more.")
 
 
-def test_the_head_that_matters_most() -> None:
+def test_the_head_that_matters_most():
     """The first cannot be told from 0: its interval touches it."""
     said = of_heads([(0, 0), (2, 3), (1, 1)], [0.25, 2.0, -0.5], [0.25, 0.1, 0.25], 0.5)
     assert said == (
@@ -187,8 +187,8 @@ def test_the_head_that_matters_most() -> None:
     assert of_heads([(0, 0)], [1.0], [0.1], math.nan).endswith("0 of 1 heads cannot be told from no loss at all.")
 
 
-def test_from_where_on_a_lens_reads_the_answer() -> None:
-    def said(*answers: int) -> str:
+def test_from_where_on_a_lens_reads_the_answer():
+    def said(*answers):
         return of_lens("ant", answers, 1, [0.25] * len(answers), "the class token")
 
     read = "Read off the class token, the answer ant is there"
@@ -210,10 +210,10 @@ def test_from_where_on_a_lens_reads_the_answer() -> None:
     assert "after 5 layers;" in said(1, 0, 1, 0, 1, 0, 1, 0, 1, 0)
 
 
-def test_of_a_likeness_is_said_which_layer_alone_brings_it() -> None:
+def test_of_a_likeness_is_said_which_layer_alone_brings_it():
     """ "half of it from layer 12 on" of a curve that leaps there was read as if only half came."""
 
-    def said(*values: float) -> str:
+    def said(*values):
         return of_lens_value("likeness", values, "the class token", LIKENESS)
 
     read = "Read off the class token, the likeness"
@@ -229,7 +229,7 @@ def test_of_a_likeness_is_said_which_layer_alone_brings_it() -> None:
     assert said(1.0) == f"{read} goes from 1.000 after the first layer to 1.000."
 
 
-def test_what_patches_say() -> None:
+def test_what_patches_say():
     values = torch.tensor([[-0.1, 0.2], [0.625, 0.3]])
     assert of_likest("likeness", values, 12, LIKENESS) == (
         "After layer 12, of each patch by itself the likeness is −0.100 to 0.625, the most in row 2, column 1."
@@ -248,7 +248,7 @@ def test_what_patches_say() -> None:
     assert of_patches("ant", 1369, 1369, 8, []) == "After layer 8, 1,369 of 1,369 patches say ant."
 
 
-def test_what_adds_most_to_a_logit() -> None:
+def test_what_adds_most_to_a_logit():
     heads, mlp = torch.tensor([[0.25, 1.5], [0.0, -0.5]]), torch.tensor([0.5, 0.75])
     said = of_contributions("ant", heads, mlp, 2.5)
     assert said == (
@@ -260,8 +260,8 @@ def test_what_adds_most_to_a_logit() -> None:
     )
 
 
-def test_what_a_head_does_tells_of_how_much_it_matters() -> None:
-    def said(importance: float | None) -> str:
+def test_what_a_head_does_tells_of_how_much_it_matters():
+    def said(importance):
         remark = of_behaviour("distance", [(0, 0), (1, 0), (2, 4)], [0.5, math.nan, 0.25], importance)
         return remark if remark else ""
 
@@ -282,14 +282,14 @@ def test_what_a_head_does_tells_of_how_much_it_matters() -> None:
     assert of_behaviour("distance", [(0, 0)], [math.nan], None) is None
 
 
-def test_heads_with_the_same_number_are_named_together() -> None:
+def test_heads_with_the_same_number_are_named_together():
     names = [(0, 5), (2, 1), (3, 0), (4, 0), (5, 0), (6, 0)]
     assert of_behaviour("far", names, [9.114, 9.11, 1.0, 1.0, 1.0, 1.0], None, "patches") == (
         "Far: the most in head 6 of layer 1 and head 2 of layer 3 (9.11 patches), the least in 4 heads (1.00 patches)."
     )
 
 
-def test_how_many_heads_can_go() -> None:
+def test_how_many_heads_can_go():
     said = of_pruning(24, {"measured": 8, "estimate": 6, "random": 1}, 0.95)
     assert said == (
         "8 of 24 heads can go, the least important first, while 95 % of the answers stay; in the gradient's order 6, "
@@ -297,7 +297,7 @@ def test_how_many_heads_can_go() -> None:
     )
 
 
-def test_what_restores_and_what_turns_in_numbers() -> None:
+def test_what_restores_and_what_turns_in_numbers():
     regions = torch.zeros(3, 2, 2)
     regions[2, 1, 0] = 0.5
     special = torch.tensor([[0.1, 0.5], [0.6, 0.5], [0.1, 0.5]])
@@ -311,7 +311,7 @@ def test_what_restores_and_what_turns_in_numbers() -> None:
     )
 
 
-def test_layers_of_two_models_that_agree() -> None:
+def test_layers_of_two_models_that_agree():
     one = of_alignment(np.array([[1.0]]), "ViT", "")
     two = of_alignment(np.array([[0.25, 0.5], [np.nan, 0.125]]), "ViT", "CNN")
     three = of_alignment(np.array([[1, 0.75, 0.25], [0.75, 1, 0.25], [0.25, 0.25, 1]]), "ViT", "")

@@ -8,7 +8,7 @@ from vizkit.analysis.remarks import places
 COVERED = torch.tensor([[1.0, 0.0, 0.0, 0.0, 0.0]])  # a fifth
 
 
-def row(*weights: float) -> torch.Tensor:
+def row(*weights):
     return torch.tensor([weights], dtype=torch.float32)
 
 
@@ -21,7 +21,7 @@ def test_how_much_of_a_place_the_object_covers():
 
 
 @pytest.mark.parametrize(
-    ("share", "words"),
+    "share, words",
     [
         (0.41, "41 % of the evidence lies on the insect, which covers 20 % of the image."),
         (0.39, None),
@@ -31,7 +31,7 @@ def test_how_much_of_a_place_the_object_covers():
         (1.0, "100 % of the evidence lies on the insect, which covers 20 % of the image."),
     ],
 )
-def test_the_share_on_an_object(share: float, words: str | None):
+def test_the_share_on_an_object(share, words):
     weights = row(share, *[(1 - share) / 4] * 4)
     assert places.on_object(weights, COVERED, "the evidence") == words
 
@@ -57,7 +57,7 @@ def test_a_map_on_few_places():
 
 
 def test_from_which_layer_on():
-    def said(*shares: float) -> str | None:
+    def said(*shares):
         return places.from_layer_on(list(shares), 0.2, "the class token")
 
     of = "from the insect, which covers 20 % of the image."
@@ -71,7 +71,7 @@ def test_an_object_that_covers_half_of_the_image():
     """Twice as much would be all of it: from three quarters on it stands out, and up to one."""
     covered = torch.tensor([[1.0, 0.0]])
 
-    def said(share: float) -> str | None:
+    def said(share):
         return places.on_object(row(share, 1 - share), covered, "it")
 
     assert [said(share) for share in (0.26, 0.625, 0.74)] == [None] * 3

@@ -29,16 +29,16 @@ def test_how_positions_fade():
     assert flat.endswith("in the mean of all queries and heads: it does not favour near ones.")
 
 
-def named(logits: torch.Tensor) -> str:
+def named(logits):
     return f"“{LABELS[int(logits.argmax())]}”"
 
 
-def answers(pair: tuple[list[float], list[float]]) -> Answers:
+def answers(pair):
     return Answers(*map(torch.tensor, pair))
 
 
 @pytest.mark.parametrize(
-    ("own", "without", "words"),
+    "own, without, words",
     [
         (
             FLIPS,
@@ -60,7 +60,7 @@ def answers(pair: tuple[list[float], list[float]]) -> Answers:
         ),
     ],
 )
-def test_one_picture(own, without, words: str):
+def test_one_picture(own, without, words):
     said = positions.shuffled(answers(own), answers(without), named, "ant")
     assert said == words
     judged = "right both times"
@@ -91,7 +91,7 @@ def test_several_pictures():
     assert positions.over_pictures(own[:1], without[:1]) is None
 
 
-def of_rows(part: float) -> torch.Tensor:
+def of_rows(part):
     """3 × 3 places; the first numbers stand for the row, `part` of their length, the rest for the place alone."""
     row, place = torch.eye(3).repeat_interleave(3, 0), torch.eye(9)
     return torch.cat([row * part**0.5, place * (1 - part) ** 0.5], 1).view(3, 3, 12)
@@ -105,7 +105,7 @@ def test_rows_that_were_learned():
     assert positions.cross(torch.ones(2, 2, 4)) is None
 
 
-def bias_of(near: float) -> torch.Tensor:
+def bias_of(near):
     """Two heads, 5 × 5 offsets: `near` up to one step, 0 beyond; the second head is flat."""
     values = torch.zeros(2, 5, 5)
     values[0, 1:4, 1:4] = near

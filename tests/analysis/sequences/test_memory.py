@@ -9,7 +9,7 @@ from tests.drawn import noise
 from vizkit.analysis.sequences.gates import Gates, lstm_gates, memory_left, rnn_states
 
 
-def vectors(count: int = 9) -> torch.Tensor:
+def vectors(count=9):
     return noise(count, 5, seed=1)
 
 

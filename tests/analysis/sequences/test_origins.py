@@ -15,7 +15,7 @@ SOURCE, TARGET = Tokens("source", (), (1, 4), stride=1.0), Tokens("target", (), 
 ENCODER, MASKED, CROSS = (SOURCE, SOURCE), (TARGET, TARGET), (TARGET, SOURCE)
 
 
-def trace_of(*kinds) -> Trace:
+def trace_of(*kinds):
     torch.manual_seed(0)
     layers = []
     for i, (query, key) in enumerate(kinds):

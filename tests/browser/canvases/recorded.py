@@ -1,7 +1,6 @@
 """What views send to each canvas: as they are usually set, with one field changed, of other models and pictures."""
 
 import json
-from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,14 +13,13 @@ from vizkit.hosts.stage import leading
 from vizkit.image import data_url
 from vizkit.traces import NotApplicable
 from vizkit.views import class_of
-from vizkit.views.blocks import Block, Canvas, Grid, Map, Tiles
+from vizkit.views.blocks import Canvas, Grid, Map, Tiles
 from vizkit.views.subject import Subject
-from vizkit.views.view import View
 
 Message = dict[str, Any]
 VIT, SWIN, CNN = ("digits_vit", "digit 3"), ("windows", "digit 3"), ("digits_cnn", "digit 3")
 OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly nymph"), ("a digit", "digit 3")
-VIEWS_OF: dict[str, tuple[list[str], list[tuple[str, str]]]] = {
+VIEWS_OF = {
     "vizkit_alike": (["pca", "match", "label"], [VIT, OTHER_DIGIT, SWIN]),
     "vizkit_bias": (["window-attention"], [SWIN, ("digits_swin", "digit 3")]),
     "vizkit_block": (["flow"], [VIT, SWIN]),
@@ -59,19 +57,19 @@ AT = (0.3, 0.7)
 
 
 @cache
-def subject(model: str, picture: str, point: tuple[float, float]) -> Subject:
+def subject(model, picture, point):
     made = contract.subject(model)
     return (
         Subject(lambda: made.loaded, samples.picture(picture), image=picture, point=point) if made.has_model else made
     )
 
 
-def messages(script: str, every: bool) -> list[Message]:
+def messages(script, every):
     """All different ones, at the least two. `every`: of every view and model each field, else of the first view."""
     if script == "vizkit_guess":
         return [*guesses()]
     views, given = VIEWS_OF[script]
-    found: dict[str, Message] = {}
+    found = {}
     for name in views if every else views[:1]:
         for number, (model, picture) in enumerate(given):
             for point in [(0.5, 0.5), AT] if every or not number else [AT]:
@@ -89,7 +87,7 @@ def messages(script: str, every: bool) -> list[Message]:
     return [*found.values()]
 
 
-def sent(script: str, view: View, of: Subject) -> Iterator[Message]:
+def sent(script, view, of):
     """The first message of this view as it is set; none where it has no meaning."""
     try:
         view = contract.checked(view, [of])
@@ -102,7 +100,7 @@ def sent(script: str, view: View, of: Subject) -> Iterator[Message]:
         return
 
 
-def first(script: str, blocks: Iterator[Block], of: Sequence[Subject]) -> Iterator[Message]:
+def first(script, blocks, of):
     pack = Packing("over image")
     for block in contract.everything(blocks):
         if isinstance(block, Map | Tiles | Grid | Canvas):
@@ -112,7 +110,7 @@ def first(script: str, blocks: Iterator[Block], of: Sequence[Subject]) -> Iterat
                     return
 
 
-def played(script: str, view: View, of: Subject) -> Iterator[Message]:
+def played(script, view, of):
     book, _, _ = leading(view, [of], "over image")
     if book is None:
         return
@@ -123,7 +121,7 @@ def played(script: str, view: View, of: Subject) -> Iterator[Message]:
         yield {"book": json.dumps({**book, "field": {**asked, "value": None}}), "value": asked["value"]}
 
 
-def guesses() -> Iterator[Message]:
+def guesses():
     """As ui/pages/lessons/question.py makes them."""
     for mode, picture, grid in (("look", "digit 3", (4, 4)), ("point", "digit 3", (4, 4)), ("draw", "digit 7", (8, 8))):
         rgb = samples.picture(picture)

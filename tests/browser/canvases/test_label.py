@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import torch
-from playwright.sync_api import Browser
 
 import vizkit.figure.canvas
 from tests.browser.canvases.recorded import CNN, SWIN, VIT, subject
@@ -36,7 +35,7 @@ CLICK = """([x, y]) => {
 }"""
 
 
-def sent(view: Label, given: tuple[str, str]) -> tuple[dict, str]:
+def sent(view, given):
     """(what the canvas is sent, the things of all patches)."""
     blocks = [*everything(view.show(subject(*given, (0.5, 0.5))))]
     (canvas,), (found,) = ([each for each in blocks if isinstance(each, kind)] for kind in (Canvas, Numbers))
@@ -44,7 +43,7 @@ def sent(view: Label, given: tuple[str, str]) -> tuple[dict, str]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 10, 60])
-def test_the_browser_answers_as_the_library(chromium: Browser, count: int):
+def test_the_browser_answers_as_the_library(chromium, count):
     draw = torch.Generator().manual_seed(count)
     vectors = compact(torch.randn(400, 90, generator=draw) + torch.randn(90, generator=draw))
     painted = {int(patch): 1 + int(patch) % 4 for patch in torch.randperm(400, generator=draw)[:count]}

@@ -5,7 +5,6 @@ Messages are recorded from views, as they are usually set and with each field ch
 What is compared is all of the document and every pixel that is seen.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from difflib import ndiff
 from functools import cache, partial
@@ -13,10 +12,9 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
 
 import vizkit.figure.canvas
-from tests.browser.canvases.recorded import SLOW, Message, messages
+from tests.browser.canvases.recorded import SLOW, messages
 from tests.browser.conftest import watched
 from tests.views.test_contract import _few, bicubic
 from vizkit.datasets.builtin import BUILT_IN
@@ -91,7 +89,7 @@ def _quick(request, monkeypatch, few_steps):
 
 
 @pytest.fixture(scope="module")
-def paper(chromium: Browser, tmp_path_factory) -> Iterator[Page]:
+def paper(chromium, tmp_path_factory):
     """A page that mounts any canvas, of a reader who wants no motion."""
     folder = tmp_path_factory.mktemp("canvases")
     with pytest.MonkeyPatch.context() as patch:
@@ -109,7 +107,7 @@ def paper(chromium: Browser, tmp_path_factory) -> Iterator[Page]:
     context.close()
 
 
-def remembers(page: Page, script: str, sent: list[Message], every: bool = False) -> list[str]:
+def remembers(page, script, sent, every=False):
     """What is another after two messages than after the second alone: of each pair with the first, or of many."""
     fresh = page.evaluate("([name, sent]) => after(name, sent.map(each => [each]))", [script, sent])
     pairs = [
@@ -126,23 +124,23 @@ def remembers(page: Page, script: str, sent: list[Message], every: bool = False)
     ]
 
 
-def differing(one: Message, other: Message) -> list[str]:
+def differing(one, other):
     return [name for name in one if one[name] != other.get(name)]
 
 
-def unequal(now: str, then: str) -> list[str]:
+def unequal(now, then):
     lines = ndiff(then.splitlines(), now.splitlines())
     return [line[:120] for line in lines if line[0] in "+-"][:6]
 
 
 @cache
-def usual(script: str) -> list[Message]:
+def usual(script):
     """Of its first view, for both tests."""
     return messages(script, every=False)
 
 
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in (*SLOW, "vizkit_slide")])
-def test_it_shows_its_last_message_alone(paper: Page, script: str):
+def test_it_shows_its_last_message_alone(paper, script):
     sent = usual(script)
     assert len(sent) > 1
     assert remembers(paper, script, sent) == []
@@ -150,12 +148,12 @@ def test_it_shows_its_last_message_alone(paper: Page, script: str):
 
 @pytest.mark.rest
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_it_does_so_whatever_sent_them(paper: Page, script: str):
+def test_it_does_so_whatever_sent_them(paper, script):
     assert remembers(paper, script, messages(script, every=True), every=True) == []
 
 
 @pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in SLOW])
-def test_it_grows_with_its_window(paper: Page, script: str):
+def test_it_grows_with_its_window(paper, script):
     sent = usual(script)[:1]
     mount = "([name, sent]) => after(name, [sent])"
     then = paper.evaluate(mount, [script, sent])
@@ -177,7 +175,7 @@ FORGETS = """export default function ({ data, parentElement }) {
 }"""
 
 
-def test_one_that_looks_at_a_part_of_its_message_is_found(paper: Page, tmp_path: Path):
+def test_one_that_looks_at_a_part_of_its_message_is_found(paper, tmp_path):
     for name, text in (("toy.js", FORGETS), ("toy.css", "")):
         (tmp_path / name).write_text(text, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:

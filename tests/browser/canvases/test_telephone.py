@@ -3,7 +3,7 @@
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import LONG_MS, MAIN, fits, ready
 from vizkit.ui.shell import PAGES
@@ -35,11 +35,11 @@ ADDRESSES = [
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("stem", "query"),
+    "stem, query",
     [*ADDRESSES, *SETTINGS.items()],
     ids=lambda each: each if isinstance(each, str) else "".join(map(str, each.values())),
 )
-def test_a_view_fits(phone: Page, server: str, stem: str, query: dict[str, str]):
+def test_a_view_fits(phone, server, stem, query):
     given = {"models": OTHERS.get(stem, MODELS), "image": "digit 3", "data_set": "digits", **query}
     phone.goto(f"{server}/{stem}?{urlencode(given, doseq=True)}")
     ready(phone)

@@ -4,7 +4,7 @@ import base64
 import re
 
 import numpy as np
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, box_of, ready
 from vizkit.views.blocks import Canvas
@@ -15,7 +15,7 @@ PANELS = f"{MAIN} .panels"
 CROWDED = 9  # a scene in which boxes lie over one another
 
 
-def opened(page: Page, server: str, more: str = ""):
+def opened(page, server, more=""):
     page.goto(f"{server}/detection?{more}")
     ready(page)
     panels = page.locator(PANELS)
@@ -23,11 +23,11 @@ def opened(page: Page, server: str, more: str = ""):
     return panels
 
 
-def drawn(panels, place: int) -> str:
+def drawn(panels, place):
     return panels.locator("canvas").nth(place).evaluate("canvas => canvas.toDataURL()")
 
 
-def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page: Page, server: str):
+def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page, server):
     panels = opened(page, server, "det_score=0.05")
     expect(panels.locator("canvas")).to_have_count(3)  # found, the attention of the surest box, its relevance
     first, before = panels.get_attribute("data-shown"), drawn(panels, 1)
@@ -42,7 +42,7 @@ def test_another_box_shows_where_its_query_looked_and_the_link_keeps_it(page: Pa
     assert drawn(again, 1) == after
 
 
-def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there(page: Page, server: str):
+def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there(page, server):
     sent = next(
         each for each in Boxes(scene=CROWDED).show(Subject(no_model, no_picture())) if isinstance(each, Canvas)
     ).data
@@ -52,7 +52,7 @@ def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there
     inside = np.all([inner[2 + y : 162 + y, 2 + x : 162 + x] == which for y in (-2, 2) for x in (-2, 2)], axis=0)
     boxes = [each for each in sent["panels"][0]["frames"] if each["id"] >= 0 and not each["faint"]]
 
-    def smallest(x: float, y: float) -> int:
+    def smallest(x, y):
         at = [each for each in boxes if each["box_xyxy"][0] <= x <= each["box_xyxy"][2]]
         at = [each for each in at if each["box_xyxy"][1] <= y <= each["box_xyxy"][3]]
         areas = {(b[2] - b[0]) * (b[3] - b[1]): each["id"] for each in at for b in [each["box_xyxy"]]}
@@ -68,7 +68,7 @@ def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there
     expect(panels).to_have_attribute("data-shown", str(query))
 
 
-def test_a_scene_of_the_strip_is_opened(page: Page, server: str):
+def test_a_scene_of_the_strip_is_opened(page, server):
     opened(page, server)
     page.get_by_role("button", name="scene 4, all right", exact=True).click()  # without insects
     expect(page).to_have_url(re.compile("det_scene=4"))

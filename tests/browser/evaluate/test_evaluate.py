@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, box_of, ready
 from vizkit.datasets.opening import open_set
@@ -28,7 +28,7 @@ def zipped(tmp_path_factory):
     return home / "мои цифры.zip"
 
 
-def test_from_a_zip_to_the_saved_report(page: Page, server: str, zipped):
+def test_from_a_zip_to_the_saved_report(page, server, zipped):
     page.set_default_timeout(LONG_MS)
     page.goto(f"{server}/evaluate?{MODELS}&image=digit+3&eval_data=a+zip+file&eval_images=0")
     page.locator(".st-key-eval_zip input[type='file']").set_input_files(zipped)

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.hosts.toy import subject
 from vizkit.figure.canvas.scripts import SCRIPTS, Script
@@ -44,7 +44,7 @@ def script(monkeypatch, tmp_path):
 
 
 @pytest.mark.usefixtures("script")
-def test_it_is_mounted_and_heard(page: Page, tmp_path):
+def test_it_is_mounted_and_heard(page, tmp_path):
     path = tmp_path / "own.html"
     path.write_text(document(Own(), [subject()]), encoding="utf-8")
     failed = []

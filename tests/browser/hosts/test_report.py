@@ -1,22 +1,19 @@
 """A picture of a saved report fills the screen, and nothing of it shrinks there."""
 
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.views.contract import subject
 from vizkit.report.document import Entry, Report, html
 from vizkit.report.item import Item
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
-from vizkit.views.view import View
 
 WIDTH = "canvas => canvas.clientWidth"
 
 
 @pytest.mark.parametrize("shown", [Rollout(staged=True), Maps(staged=True)], ids=["map", "tile"])
-def test_enlarging_makes_a_picture_larger(page: Page, tmp_path: Path, shown: View):
+def test_enlarging_makes_a_picture_larger(page, tmp_path, shown):
     entry = Entry(Item(shown, "digits", "digits", ""))
     path = tmp_path / "report.html"
     path.write_text(html(Report("", (entry,)), [subject("digits_vit")]), encoding="utf-8")

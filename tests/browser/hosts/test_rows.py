@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.hosts.toy import subject
 from vizkit.figure.canvas.rows import Rows
@@ -38,7 +38,7 @@ class OneMap(View):
         yield Map(ROWS, self.query, "Rows of", "share")
 
 
-def in_words(query: str | tuple[float, float]) -> str:
+def in_words(query):
     """What look.js says of the same row: the special tokens, and the largest place."""
     asked = ROWS.query_id(query)
     places, special = ROWS.row_of(asked)
@@ -53,7 +53,7 @@ def in_words(query: str | tuple[float, float]) -> str:
 
 
 @pytest.mark.parametrize("query", [(0.2, 0.2), (0.7, 0.2), (0.2, 0.7), (0.9999, 0.9999), "cls", "nobody"])
-def test_both_compute_the_same_row(page: Page, tmp_path, query):
+def test_both_compute_the_same_row(page, tmp_path, query):
     path = tmp_path / "one.html"
     of = subject()
     if not isinstance(query, str):  # the canvas takes a point of the picture, Rows one of what the model sees of it

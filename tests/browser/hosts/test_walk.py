@@ -1,13 +1,13 @@
 """The walk-through in a page without a server: it opens at the step that was set, and its steps are played."""
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.views.contract import subject
 from vizkit.hosts.page import document
 from vizkit.views.attention.walkthrough import WalkThrough
 
 
-def test_a_saved_walk_is_played(page: Page, tmp_path):
+def test_a_saved_walk_is_played(page, tmp_path):
     path = tmp_path / "walk.html"
     path.write_text(document(WalkThrough(step=3), [subject("digits_vit")]), encoding="utf-8")
     failed = []
@@ -21,7 +21,7 @@ def test_a_saved_walk_is_played(page: Page, tmp_path):
     assert failed == []
 
 
-def play_to_the_end(page: Page) -> None:
+def play_to_the_end(page):
     walk = page.locator(".walk")
     expect(walk).to_have_attribute("data-step", "2")
     expect(walk).to_have_attribute("data-sum", walk.get_attribute("data-score") or "?")

@@ -3,14 +3,14 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, box_of, ready
 
 HERE = "intervene?models=bundled:digits_vit&image=digit 3&edits=none"
 
 
-def test_switches_are_heard_go_into_the_link_and_come_back(page: Page, server: str):
+def test_switches_are_heard_go_into_the_link_and_come_back(page, server):
     page.goto(f"{server}/{HERE}")
     ready(page)
     canvas, switches = page.locator(f"{MAIN} .switches canvas"), page.locator(f"{MAIN} .switches")
@@ -34,7 +34,7 @@ def test_switches_are_heard_go_into_the_link_and_come_back(page: Page, server: s
     expect(switches).to_have_attribute("data-off", "1")
 
 
-def test_what_is_needed_most_is_guessed_before_it_is_shown(page: Page, server: str):
+def test_what_is_needed_most_is_guessed_before_it_is_shown(page, server):
     page.goto(f"{server}/intervene?models=bundled:digits_vit&image=digit 3")
     ready(page)
     switches, show = page.locator(f"{MAIN} .switches"), page.get_by_role("button", name="Show which")
@@ -53,7 +53,7 @@ def test_what_is_needed_most_is_guessed_before_it_is_shown(page: Page, server: s
     expect(page).not_to_have_url(re.compile("tried=heads"))
 
 
-def test_patches_are_erased_and_exchanged_and_taken_back(page: Page, server: str):
+def test_patches_are_erased_and_exchanged_and_taken_back(page, server):
     page.goto(f"{server}/{HERE}&brush=Erase")
     ready(page)
     canvas = page.locator(f"{MAIN} .switches canvas")
@@ -72,7 +72,7 @@ def test_patches_are_erased_and_exchanged_and_taken_back(page: Page, server: str
 
 
 @pytest.mark.rest
-def test_a_smallest_set_is_searched_for_and_stopped(page: Page, server: str):
+def test_a_smallest_set_is_searched_for_and_stopped(page, server):
     page.goto(
         f"{server}/intervene?models=bundled:insects_deit&image=digit 3&intervene_view=Smallest set"
         "&smallest_goal=flip the answer"

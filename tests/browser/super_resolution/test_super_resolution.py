@@ -4,14 +4,14 @@ import re
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import LONG_MS, MAIN, box_of, fits, ready, still
 
 PIXELS = "canvas.getContext('2d')"
 
 
-def opened(page: Page, server: str, more: str = ""):
+def opened(page, server, more=""):
     page.goto(f"{server}/super_resolution?{more if 'image=' in more else f'image=mayfly+nymph&{more}'}")
     ready(page)
     canvas = page.locator(f"{MAIN} .enlarge")
@@ -19,13 +19,13 @@ def opened(page: Page, server: str, more: str = ""):
     return canvas
 
 
-def enlarged(root) -> tuple[float, float, float]:
+def enlarged(root):
     """(left, top, width) of the enlarged picture in the window."""
     box = box_of(root.locator("canvas").first)
     return box["x"] + float(root.get_attribute("data-left")), box["y"] + 24, float(root.get_attribute("data-width"))
 
 
-def test_a_click_finds_where_the_texture_comes_from_and_the_link_keeps_it(page: Page, server: str):
+def test_a_click_finds_where_the_texture_comes_from_and_the_link_keeps_it(page, server):
     canvas = opened(page, server)
     first = canvas.get_attribute("data-at")
     left, top, width = enlarged(canvas)
@@ -39,7 +39,7 @@ def test_a_click_finds_where_the_texture_comes_from_and_the_link_keeps_it(page: 
 
 
 @pytest.mark.rest
-def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str):
+def test_the_bar_is_dragged_and_shows_the_other_picture(page, server):
     root = opened(page, server, "sr_place=13,13")
     left, top, side = enlarged(root)
     canvas = root.locator("canvas").first
@@ -61,7 +61,7 @@ def test_the_bar_is_dragged_and_shows_the_other_picture(page: Page, server: str)
 
 
 @pytest.mark.rest
-def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str):
+def test_the_reference_is_dragged_and_the_arrow_follows(page, server):
     enlarge = opened(page, server)
     canvas = enlarge.locator("canvas").first
     canvas.press("ArrowRight")
@@ -81,7 +81,7 @@ def test_the_reference_is_dragged_and_the_arrow_follows(page: Page, server: str)
 
 
 @pytest.mark.rest
-def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server: str):
+def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page, server):
     page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")  # an old address
     ready(page)
     expect(page).to_have_url(re.compile("sr_side=as"))
@@ -106,7 +106,7 @@ def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page: Page, server
         assert picture.size == (896, 896)
 
 
-def test_a_phone_shows_the_picture_below_its_finding(phone: Page, server: str):
+def test_a_phone_shows_the_picture_below_its_finding(phone, server):
     box = box_of(opened(phone, server).locator("canvas").first)
     assert box["y"] < 0.6 * phone.viewport_size["height"]
     fits(phone)

@@ -2,12 +2,11 @@
 
 import io
 import re
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 import vizkit
 from tests.browser.steps import MAIN, choose, click_at, ready
@@ -31,21 +30,21 @@ STEP = """([nav, canvas, step]) => new Promise(done => {
 
 
 @pytest.fixture(autouse=True)
-def moving(page: Page) -> Iterator[None]:
+def moving(page):
     """The tokens roll before the visitor's eyes, as for everybody who has not switched motion off."""
     page.emulate_media(reduced_motion="no-preference")
     yield
     page.emulate_media(reduced_motion="reduce")
 
 
-def step_to(page: Page, step: int) -> float:
+def step_to(page, step):
     nav, canvas = page.locator(f"{MAIN} nav").element_handle(), page.locator(CANVAS).element_handle()
     elapsed = page.evaluate(STEP, [nav, canvas, step])
     expect(page.locator(f"{MAIN} output").first).to_contain_text(f"{step + 1} {STEPS[step]}.")
     return elapsed
 
 
-def photograph() -> bytes:
+def photograph():
     """Oblong and without any symmetry."""
     rows, columns = np.mgrid[0:300, 0:400]
     rgb = np.stack([rows % 256, columns % 256, (rows * columns // 400) % 256], -1).astype(np.uint8)
@@ -54,7 +53,7 @@ def photograph() -> bytes:
     return buffer.getvalue()
 
 
-def test_a_saved_page_plays_the_steps_and_turns_the_block(page: Page, tmp_path):
+def test_a_saved_page_plays_the_steps_and_turns_the_block(page, tmp_path):
     """The same canvas without a server; what only the model knows of other windows is not offered."""
     loaded = vizkit.load("bundled:insects_swin")
     path = tmp_path / "shift.html"
@@ -72,7 +71,7 @@ def test_a_saved_page_plays_the_steps_and_turns_the_block(page: Page, tmp_path):
     assert canvas.evaluate(LOOK) != windows
 
 
-def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
+def test_from_an_upload_to_the_attention_of_a_token(page, server):
     page.goto(f"{server}/swin?models=bundled:insects_swin&swin_view=Stages")
     ready(page)
     expect(page.get_by_text("14 × 14 tokens of 8 pixels in 4 windows.")).to_be_visible()
@@ -109,7 +108,7 @@ def test_from_an_upload_to_the_attention_of_a_token(page: Page, server: str):
 
 
 @pytest.mark.rest
-def test_the_page_opens_on_the_shift_and_plays_it_once(page: Page, server: str):
+def test_the_page_opens_on_the_shift_and_plays_it_once(page, server):
     page.goto(f"{server}/swin?models=bundled:insects_swin")
     expect(page.locator(f"{MAIN} output").first).to_contain_text("6 Roll back.")
     expect(page).to_have_url(re.compile("shift_step=6"))
@@ -122,7 +121,7 @@ def test_the_page_opens_on_the_shift_and_plays_it_once(page: Page, server: str):
 
 
 @pytest.mark.product
-def test_it_does_not_play_for_who_wants_no_motion(page: Page, server: str):
+def test_it_does_not_play_for_who_wants_no_motion(page, server):
     page.emulate_media(reduced_motion="reduce")
     page.goto(f"{server}/swin?models=bundled:insects_swin")
     ready(page)

@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from tests.browser.steps import MAIN, click_at, ready
 from tests.browser.swin.test_swin import CANVAS, LOOK
@@ -10,11 +10,11 @@ from tests.browser.swin.test_swin import CANVAS, LOOK
 HERE = "swin?models=bundled:insects_swin&image=mayfly+nymph"
 
 
-def click(page: Page, x: float, y: float, canvas: int = 0) -> None:
+def click(page, x, y, canvas=0):
     click_at(page.locator(CANVAS).nth(canvas), x, y)
 
 
-def test_a_token_is_asked_what_it_sees_in_its_window(page: Page, server: str):
+def test_a_token_is_asked_what_it_sees_in_its_window(page, server):
     page.goto(f"{server}/{HERE}&swin_view=Window")
     ready(page)
     click(page, 0.9, 0.9)
@@ -28,7 +28,7 @@ def test_a_token_is_asked_what_it_sees_in_its_window(page: Page, server: str):
         expect(said).to_contain_text("row 1, column")
 
 
-def test_numbers_stand_in_the_cells_of_the_weights(page: Page, server: str):
+def test_numbers_stand_in_the_cells_of_the_weights(page, server):
     """A heat map writes no customdata into its cells, only a dash: and the weights are coloured by doublings."""
     page.goto(f"{server}/{HERE}&swin_view=Window")
     weights = page.locator(".heatmap-label", has_text=re.compile(r"^\d+\.\d$"))

@@ -59,7 +59,7 @@ def test_nothing_found_is_no_error(run, pictures, tmp_path, capsys):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("more", "word"),
+    "more, word",
     [
         ({"--threshold": "2"}, "between 0 and 1"),
         ({"-o": "out.txt"}, ".json"),

@@ -8,21 +8,21 @@ import pytest
 
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.sequences import dates, gaps
-from vizkit.datasets.sequences.opening import TASKS, Split, open_pairs, split_text, vocabulary_of
+from vizkit.datasets.sequences.opening import TASKS, open_pairs, split_text, vocabulary_of
 from vizkit.vocabulary import MASK, PAD, SPECIAL, TextError, Vocabulary
 
 A_DAY = datetime.date(2026, 11, 21)  # a Saturday
 
 
 @pytest.mark.parametrize("spelling", dates.SPELLINGS)
-def test_a_spelling_is_named_by_what_it_writes(spelling: str) -> None:
+def test_a_spelling_is_named_by_what_it_writes(spelling):
     written = dates.write(A_DAY, spelling)
     assert written.words == dates.split(spelling)
     assert len(written.roles) == len(written.words) <= dates.LONGEST
 
 
 @pytest.mark.parametrize(
-    ("date", "spelling", "words"),
+    "date, spelling, words",
     [
         (datetime.date(1905, 1, 1), "november twenty-first, twenty twenty-six", "january first , nineteen oh five"),
         (datetime.date(1900, 3, 30), "november twenty-first, twenty twenty-six", "march thirtieth , nineteen hundred"),
@@ -34,20 +34,20 @@ def test_a_spelling_is_named_by_what_it_writes(spelling: str) -> None:
         (datetime.date(1969, 7, 22), "21st november 2026", "2 2 nd july 1 9 6 9"),
     ],
 )
-def test_numbers_are_read_aloud_as_people_do(date: datetime.date, spelling: str, words: str) -> None:
+def test_numbers_are_read_aloud_as_people_do(date, spelling, words):
     assert dates.write(date, spelling).words == tuple(words.split())
 
 
-def test_roles_say_which_tokens_are_the_year() -> None:
+def test_roles_say_which_tokens_are_the_year():
     written = dates.write(A_DAY, "saturday, 21 november 2026")
     assert written.roles == ("weekday", "", "day", "day", "month", "year", "year", "year", "year")
 
 
-def test_every_day_has_its_target() -> None:
+def test_every_day_has_its_target():
     assert "".join(dates.iso(datetime.date(1901, 2, 3))) == "1901-02-03"
 
 
-def test_all_words_of_all_spellings_are_in_the_vocabulary() -> None:
+def test_all_words_of_all_spellings_are_in_the_vocabulary():
     day = dates.FIRST
     while day <= dates.LAST:
         for spelling in dates.SPELLINGS:
@@ -56,7 +56,7 @@ def test_all_words_of_all_spellings_are_in_the_vocabulary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "sentence"),
+    "text, sentence",
     [
         ("", "Type a date"),
         ("   ", "Type a date"),
@@ -66,20 +66,20 @@ def test_all_words_of_all_spellings_are_in_the_vocabulary() -> None:
         ("二〇二六", "never read"),
     ],
 )
-def test_a_text_that_is_no_date_gets_a_sentence(text: str, sentence: str) -> None:
+def test_a_text_that_is_no_date_gets_a_sentence(text, sentence):
     with pytest.raises(TextError, match=sentence):
         split_text("dates", text)
 
 
-def test_a_day_belongs_to_one_split() -> None:
-    splits: tuple[Split, ...] = ("train", "val", "test")
+def test_a_day_belongs_to_one_split():
+    splits = ("train", "val", "test")
     days = [{pair.target for pair in open_pairs("dates", split, count=3000, seed=1)} for split in splits]
     for first, second in combinations(days, 2):
         assert not first & second
 
 
 @pytest.mark.parametrize("name", TASKS)
-def test_the_same_seed_gives_the_same_pairs_and_another_others(name: str) -> None:
+def test_the_same_seed_gives_the_same_pairs_and_another_others(name):
     pairs = open_pairs(name, "train", count=50, seed=3)
     assert pairs.pairs == open_pairs(name, "train", count=50, seed=3).pairs
     assert pairs.pairs != open_pairs(name, "train", count=50, seed=4).pairs
@@ -88,7 +88,7 @@ def test_the_same_seed_gives_the_same_pairs_and_another_others(name: str) -> Non
         vocabulary_of(name).ids(pair.source + pair.target)
 
 
-def test_copy_and_reverse_by_hand() -> None:
+def test_copy_and_reverse_by_hand():
     letters = ("b", "f", "a")
     assert gaps.source(letters, 2) == ("b", "f", "a", ".", ".", "?")
     assert gaps.answer(letters, "copy") == letters
@@ -97,18 +97,18 @@ def test_copy_and_reverse_by_hand() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "?", "..?", "a.b?", "xyz", "a?b", "abc??", "a" * 70])
-def test_a_text_that_is_no_gap_gets_a_sentence(text: str) -> None:
+def test_a_text_that_is_no_gap_gets_a_sentence(text):
     with pytest.raises(TextError):
         gaps.split(text)
 
 
-@pytest.mark.parametrize(("name", "count"), [("datse", 3), ("copy", 0)])
-def test_a_set_that_there_is_not_gets_a_sentence(name: str, count: int) -> None:
+@pytest.mark.parametrize("name, count", [("datse", 3), ("copy", 0)])
+def test_a_set_that_there_is_not_gets_a_sentence(name, count):
     with pytest.raises(DatasetError):
         open_pairs(name, "test", count=count)
 
 
-def test_numbers_of_words_and_back() -> None:
+def test_numbers_of_words_and_back():
     vocabulary = Vocabulary((*SPECIAL, "x", "y"))
     assert vocabulary.ids(["y", "[MASK]", "[PAD]", "x"]) == [6, MASK, PAD, 5]
     assert vocabulary.spelled([6, 5]) == ["y", "x"]
@@ -121,7 +121,7 @@ def test_numbers_of_words_and_back() -> None:
 
 
 @pytest.mark.parametrize("spelling", dates.SPELLINGS)
-def test_what_was_written_means_the_date_again(spelling: str):
+def test_what_was_written_means_the_date_again(spelling):
     rng = random.Random(7)
     for date in [dates.random_date(rng) for _ in range(200)]:
         words = dates.write(date, spelling).words
@@ -131,7 +131,7 @@ def test_what_was_written_means_the_date_again(spelling: str):
 
 
 @pytest.mark.parametrize(
-    ("text", "meant"),
+    "text, meant",
     [
         ("thursday 3 may 1999", (datetime.date(1999, 5, 3), 3)),
         ("1999-05-03", (datetime.date(1999, 5, 3), None)),
@@ -143,5 +143,5 @@ def test_what_was_written_means_the_date_again(spelling: str):
         ("1 2 3", None),
     ],
 )
-def test_what_a_text_means(text: str, meant: object):
+def test_what_a_text_means(text, meant):
     assert dates.meant(dates.split(text)) == meant

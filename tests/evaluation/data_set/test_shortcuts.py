@@ -213,7 +213,7 @@ def test_the_place_on_the_pixels_and_its_control():
 
 
 @pytest.mark.parametrize(
-    ("cell", "words"),
+    "cell, words",
     [
         ((0, 0), "in the top left corner"),
         ((4, 8), "at the right edge"),

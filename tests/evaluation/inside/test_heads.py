@@ -18,8 +18,8 @@ class Enough(Exception):  # noqa: N818
     pass
 
 
-def stop_at(limit: int):
-    def tell(done: int, *_: object) -> None:
+def stop_at(limit):
+    def tell(done, *_):
         if done >= limit:
             raise Enough
 
@@ -27,7 +27,7 @@ def stop_at(limit: int):
 
 
 @pytest.fixture(autouse=True)
-def few_references(monkeypatch: pytest.MonkeyPatch) -> None:
+def few_references(monkeypatch):
     monkeypatch.setattr(heads, "REFERENCES", 8)
 
 
@@ -44,7 +44,7 @@ def order_of(loaded, images, **options):
 
 @pytest.mark.product
 @pytest.mark.parametrize("ablation", ["mean", "zero"])
-def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch):
     loaded, told = vizkit.load("bundled:digits_vit"), []
     kept = heads.importance(loaded, "digits", 6, ablation)
     kept.fill(tell=lambda done, total, _: told.append((done, total)))
@@ -64,7 +64,7 @@ def test_batches_give_what_all_pictures_at_once_give(ablation, monkeypatch: pyte
 
 
 @pytest.mark.rest
-def test_a_head_that_is_taken_away_gives_its_mean() -> None:
+def test_a_head_that_is_taken_away_gives_its_mean():
     loaded = vizkit.load("bundled:digits_swin")
     result = order_of(loaded, 1)
     opened = heads.few_pictures(loaded, "digits", 1)
@@ -84,7 +84,7 @@ def test_a_head_that_is_taken_away_gives_its_mean() -> None:
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
-def test_behaviours_of_many_pictures_are_those_of_each(name) -> None:
+def test_behaviours_of_many_pictures_are_those_of_each(name):
     loaded = vizkit.load(f"bundled:{name}")
     rows, few = filled(heads.behaviours(loaded, "digits", 3)), heads.few_pictures(loaded, "digits", 3)
     for at, row in enumerate(rows.to_pylist()):
@@ -97,7 +97,7 @@ def test_behaviours_of_many_pictures_are_those_of_each(name) -> None:
     assert all(map(math.isnan, mean["registers"]))
 
 
-def test_pictures_that_cannot_be_read_are_left_out_and_keep_their_numbers() -> None:
+def test_pictures_that_cannot_be_read_are_left_out_and_keep_their_numbers():
     of = {name: [[0.1, 3.0], None, [0.2, 1.0]] for name in heads.IMPORTANCE}
     rows = pyarrow.table({"error": [None, "cut off", None], **of})
     found = heads.summed(rows, ((0, 0), (0, 1)))
@@ -106,7 +106,7 @@ def test_pictures_that_cannot_be_read_are_left_out_and_keep_their_numbers() -> N
 
 
 @pytest.mark.rest
-def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -> None:
+def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place():
     loaded = vizkit.load("bundled:digits_vit")
     order = order_of(loaded, 4)
     result = heads.pruned(filled(heads.without(loaded, "digits", 8, order)), order)
@@ -126,7 +126,7 @@ def test_all_answers_stay_until_a_head_goes_and_orders_end_in_the_same_place() -
     assert_allclose(table(again)["entropy"], table(atlas)["entropy"], rtol=1e-5)
 
 
-def test_shares_by_hand() -> None:
+def test_shares_by_hand():
     """Two pictures, two heads (0, 1 or 2 go): the first is right until a head goes, nobody knows of the second."""
     order = heads.summed_up(((0, 0), (0, 1)), *(np.array([[0.1, 0.2]]),) * 3)
     steps = [1, 2, 2] * 5
@@ -141,7 +141,7 @@ def test_shares_by_hand() -> None:
     assert heads.pruned(unknown, order).right == {}
 
 
-@pytest.mark.parametrize(("name", "words"), [("bundled:digits_cnn", "no attention layers")])
-def test_a_model_without_heads_gets_a_sentence(name: str, words: str) -> None:
+@pytest.mark.parametrize("name, words", [("bundled:digits_cnn", "no attention layers")])
+def test_a_model_without_heads_gets_a_sentence(name, words):
     with pytest.raises(NotApplicable, match=words):
         heads.importance(vizkit.load(name), "digits", 2).fill()

@@ -15,7 +15,7 @@ def test_stopped_and_gone_on_it_is_the_same():
     models = [vizkit.load(f"bundled:digits_{name}") for name in ("vit", "swin")]
     whole, parts = similarity(models, "digits", 16, batch=8), list[Part]()
 
-    def stop(share: float) -> None:
+    def stop(share):
         if share >= 0.5:
             raise Enough
 

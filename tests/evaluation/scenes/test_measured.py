@@ -148,7 +148,7 @@ def test_all_is_measured_in_one_pass():
     assert all(each.queries == 2 for each in measured.looking)
 
 
-@pytest.mark.parametrize(("fourth", "expected"), [(3.5, 1), (2.0, 0)])
+@pytest.mark.parametrize("fourth, expected", [(3.5, 1), (2.0, 0)])
 def test_scenes_are_counted_in_which_the_cheapest_pair_first_costs_more(monkeypatch, fourth, expected):
     """Costs 1, 2 / 2, x: the cheapest pair first takes 1 + x; the least sum is 2 + 2 where x is above 3."""
     from benchmarks.bundled import scenes_measured as measured

@@ -9,13 +9,13 @@ from vizkit.figure.sequences.arcs import Arcs, y
 CROSS = np.array([[0.02, 0.98], [0.6, 0.4]])
 
 
-def drawn(focus: int) -> list:
+def drawn(focus):
     arcs = Arcs(("two", "one"), ("[BEGIN]", "1", "2"), CROSS, None, None, focus, [("1", 0.9996), ("2", 0.25)])
     return arcs.marks(400.0)[0]
 
 
-@pytest.mark.parametrize(("focus", "strong"), [(1, [(0.98, 1, 1)]), (2, [(0.6, 2, 0), (0.4, 2, 1)])])
-def test_the_word_in_focus_has_the_strong_lines_and_faint_ones_are_left_out(focus: int, strong: list):
+@pytest.mark.parametrize("focus, strong", [(1, [(0.98, 1, 1)]), (2, [(0.6, 2, 0), (0.4, 2, 1)])])
+def test_the_word_in_focus_has_the_strong_lines_and_faint_ones_are_left_out(focus, strong):
     strokes = [mark for mark in drawn(focus) if isinstance(mark, Stroke)]
     assert len(strokes) == 3
     found = {(mark.points[0][1], mark.points[-1][1]): mark.line for mark in strokes}

@@ -119,7 +119,7 @@ def test_it_opens_as_it_was_saved(run, detr, head):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    "change, words",
     [
         ({"task": "detect"}, "another task"),
         ({"of": "0" * 64}, "other weights"),

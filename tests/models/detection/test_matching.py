@@ -11,19 +11,19 @@ from vizkit.models.detection.matching import Things, Weights, costs, greedy, los
 from vizkit.models.networks.detr import Answers
 
 
-def things(count: int, seed: int = 0) -> Things:
+def things(count, seed=0):
     draw = torch.Generator().manual_seed(seed)
     boxes = torch.rand(count, 4, generator=draw) * 0.4 + 0.2
     return Things(torch.randint(0, 3, (count,), generator=draw), boxes)
 
 
-def answers(images: int, queries: int, seed: int = 1) -> Answers:
+def answers(images, queries, seed=1):
     draw = torch.Generator().manual_seed(seed)
     logits = torch.randn(images, queries, 4, generator=draw)
     return Answers(logits, torch.rand(images, queries, 4, generator=draw) * 0.4 + 0.2)
 
 
-@pytest.mark.parametrize(("queries", "count"), [(7, 5), (5, 5), (7, 1), (3, 0), (2, 5)])
+@pytest.mark.parametrize("queries, count", [(7, 5), (5, 5), (7, 1), (3, 0), (2, 5)])
 def test_the_least_cost_of_all_permutations(queries, count):
     cost = torch.rand(queries, count, generator=torch.Generator().manual_seed(queries * 10 + count))
     rows, columns = match(cost)

@@ -9,7 +9,7 @@ from vizkit.models.detection.precision import Found, all_right, precision, which
 SIDE = 0.2
 
 
-def things(*rows: tuple[int, float, float]) -> Things:
+def things(*rows):
     """Squares of one size: label, middle from the left and from above."""
     return Things(
         torch.tensor([row[0] for row in rows], dtype=torch.long),

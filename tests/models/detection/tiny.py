@@ -11,7 +11,7 @@ LABELS = ("mayfly nymph", "midge larva", "water strider")
 NEEDS = Preprocessing((64, 96), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0, crop_mode="squash", interpolation="bilinear")
 
 
-def tiny(*, conditional: bool, seed: int = 0) -> Detector:
+def tiny(*, conditional, seed=0):
     """Two encoder and two decoder layers of two heads, five queries; on 64 × 96 pixels a memory of 2 × 3 cells."""
     torch.manual_seed(seed)
     backbone = timm.create_model("resnet10t", pretrained=False, num_classes=0)

@@ -116,7 +116,7 @@ def test_they_open_as_models_without_attention(photo):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "grids"),
+    "name, grids",
     [
         ("alexnet", [(15, 15), (7, 7), (3, 3), (1, 1)]),
         ("vgg16", [(64, 64), (32, 32), (16, 16), (8, 8), (4, 4), (2, 2)]),

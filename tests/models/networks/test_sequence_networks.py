@@ -20,11 +20,11 @@ def network(name):
     return build(name, WORDS, SIZES.get(name, {"dim": 12})).eval()
 
 
-def texts(count: int, length: int, seed: int = 0) -> torch.Tensor:
+def texts(count, length, seed=0):
     return torch.randint(5, WORDS, (count, length), generator=torch.Generator().manual_seed(seed))
 
 
-def copy_attention(ours: nn.Module, theirs: nn.MultiheadAttention) -> None:
+def copy_attention(ours, theirs):
     parts = [ours.query, ours.key, ours.value]  # type: ignore[attr-defined]
     theirs.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
     theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
@@ -32,7 +32,7 @@ def copy_attention(ours: nn.Module, theirs: nn.MultiheadAttention) -> None:
 
 
 @torch.no_grad()
-def test_the_transformer_is_torchs_own() -> None:
+def test_the_transformer_is_torchs_own():
     """nn.Transformer, without the norm that it puts after the last layer, with copied weights; a padded batch too."""
     ours = network("seq2seq_transformer")
     assert isinstance(ours, Seq2SeqTransformer)
@@ -65,7 +65,7 @@ def test_the_transformer_is_torchs_own() -> None:
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, "causal_lm"])
 @torch.no_grad()
-def test_a_later_word_changes_no_earlier_output(name: str) -> None:
+def test_a_later_word_changes_no_earlier_output(name):
     model, source, target = network(name), texts(2, 9), texts(2, 7, seed=1)
     ask = (lambda ids: model(ids)) if name == "causal_lm" else (lambda ids: model(source, ids))
     changed = target.clone()
@@ -76,7 +76,7 @@ def test_a_later_word_changes_no_earlier_output(name: str) -> None:
 
 
 @torch.no_grad()
-def test_an_unmasked_model_sees_the_words_to_come() -> None:
+def test_an_unmasked_model_sees_the_words_to_come():
     model, ids = network("masked_lm"), texts(1, 7)
     changed = ids.clone()
     changed[:, 6] = (ids[:, 6] + 1 - 5) % (WORDS - 5) + 5
@@ -85,7 +85,7 @@ def test_an_unmasked_model_sees_the_words_to_come() -> None:
 
 @pytest.mark.parametrize("name", NETWORKS)
 @torch.no_grad()
-def test_the_filling_of_a_shorter_text_changes_nothing(name: str) -> None:
+def test_the_filling_of_a_shorter_text_changes_nothing(name):
     model, short = network(name), texts(1, 6)
     filled = torch.cat([short, torch.full((1, 5), PAD)], 1)
     target = texts(1, 4, seed=1)
@@ -95,7 +95,7 @@ def test_the_filling_of_a_shorter_text_changes_nothing(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, "causal_lm"])
 @torch.no_grad()
-def test_words_one_by_one_give_what_all_at_once_give(name: str) -> None:
+def test_words_one_by_one_give_what_all_at_once_give(name):
     model, source, target = network(name), texts(3, 9), texts(3, 7, seed=1)
     source[2, 5:] = PAD
     expected = model(target) if name == "causal_lm" else model(source, target)
@@ -107,7 +107,7 @@ def test_words_one_by_one_give_what_all_at_once_give(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*SEQ2SEQ, "causal_lm"])
 @torch.no_grad()
-def test_rows_of_a_state_go_on_as_their_texts(name: str) -> None:
+def test_rows_of_a_state_go_on_as_their_texts(name):
     model, source, first = network(name), texts(3, 9), texts(3, 1, seed=1)[:, 0]
     start = model.start(source)
     _, state = model.step(first, start)
@@ -118,22 +118,22 @@ def test_rows_of_a_state_go_on_as_their_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SEQ2SEQ)
-def test_what_translates_has_about_as_many_parameters(name: str) -> None:
+def test_what_translates_has_about_as_many_parameters(name):
     counts = {each: sum(p.numel() for p in build(each, 117).parameters()) for each in SEQ2SEQ}
     assert abs(counts[name] / counts["seq2seq_transformer"] - 1) < 0.05, counts
 
 
-def test_masks_by_hand() -> None:
+def test_masks_by_hand():
     assert causal(2, 4)[0, 0].int().tolist() == [[1, 1, 1, 0], [1, 1, 1, 1]]
     assert no_pads(torch.tensor([[7, 8, PAD]]))[0, 0, 0].tolist() == [True, True, False]
 
 
-def test_a_text_longer_than_the_table_of_positions_gets_a_sentence() -> None:
+def test_a_text_longer_than_the_table_of_positions_gets_a_sentence():
     with pytest.raises(ValueError, match="up to 19 tokens; this one has 21"):
         network("seq2seq_transformer")(texts(1, 21), texts(1, 3))
 
 
-def test_a_model_that_sees_everything_does_not_write() -> None:
+def test_a_model_that_sees_everything_does_not_write():
     model = network("masked_lm")
     assert isinstance(model, LanguageModel)
     with pytest.raises(ValueError, match="one after another"):
@@ -141,7 +141,7 @@ def test_a_model_that_sees_everything_does_not_write() -> None:
 
 
 @torch.no_grad()
-def test_the_lstms_state_is_the_formula() -> None:
+def test_the_lstms_state_is_the_formula():
     """c = f c + i tanh(…), h = o tanh(c) (theory: Hochreiter and Schmidhuber 1997), written out."""
     model, source = network("seq2seq_lstm"), texts(1, 5)
     cell = model.encoder

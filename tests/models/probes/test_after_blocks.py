@@ -9,15 +9,14 @@ from torch.testing import assert_close
 import vizkit
 from tests.drawn import noisy_picture
 from vizkit.analysis.attention.positions import depth_beside
-from vizkit.models import Loaded, pixels_of, trace
+from vizkit.models import pixels_of, trace
 from vizkit.models.probes.interventions.stream import after_blocks
 from vizkit.models.sources.loaded import described
-from vizkit.traces import Features, Trace
 
 IMAGE = noisy_picture(112, 112)
 
 
-def blocks_of(loaded: Loaded) -> tuple[Trace, str, tuple[Features, ...]]:
+def blocks_of(loaded):
     made = trace(loaded, IMAGE)
     return made, *after_blocks(loaded, made, pixels_of(loaded, IMAGE))
 
@@ -31,7 +30,7 @@ def torchvisions():
 
 
 @pytest.mark.parametrize("name", ["bundled:insects_swin", "torchvision"])
-def test_a_swin_of_four_and_two_blocks(name: str):
+def test_a_swin_of_four_and_two_blocks(name):
     loaded = torchvisions() if name == "torchvision" else vizkit.load(name)
     whole, noun, blocks = blocks_of(loaded)
     assert noun == "block"

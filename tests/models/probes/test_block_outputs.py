@@ -9,10 +9,10 @@ from vizkit.models.probes.block_outputs import block_outputs
 
 
 @pytest.mark.parametrize(
-    ("name", "blocks", "width"),
+    "name, blocks, width",
     [("digits_vit", 6, 65 * 96), ("digits_swin", 6, 64 * 96), ("digits_cnn", 6, 64 * 4 * 4), ("digits_lenet", 4, 400)],
 )
-def test_every_block_is_heard_and_the_model_keeps_no_hook(name: str, blocks: int, width: int):
+def test_every_block_is_heard_and_the_model_keeps_no_hook(name, blocks, width):
     loaded = vizkit.load(f"bundled:{name}")
     pixels = torch.randn(3, loaded.preprocessing.channels, *loaded.preprocessing.size_hw)
     outputs = block_outputs(loaded)

@@ -8,7 +8,7 @@ from vizkit.models.probes.block_parts import block_parts
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
-def test_what_leaves_a_block_is_what_entered_and_what_both_halves_add(name: str):
+def test_what_leaves_a_block_is_what_entered_and_what_both_halves_add(name):
     of = subject(name)
     found = block_parts(of.loaded, of.pixels, 1)
     kept = found.attention.query_ids >= 0

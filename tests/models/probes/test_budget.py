@@ -13,7 +13,7 @@ from vizkit.models.probes.unreduced import unreduced
 from vizkit.models.sources.loaded import Loaded, described
 
 
-def sized(loaded: Loaded, size_hw: tuple[int, int]) -> Loaded:
+def sized(loaded, size_hw):
     needs = Preprocessing(size_hw=size_hw, mean=(0.5,) * 3, std=(0.5,) * 3)
     return Loaded(loaded.name, loaded.model, loaded.device, needs)
 

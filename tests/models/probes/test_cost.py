@@ -16,7 +16,7 @@ from vizkit.models.sources.loaded import Loaded
 CPU = torch.device("cpu")
 
 
-def loaded_of(model: nn.Module, side_px: int = 8) -> Loaded:
+def loaded_of(model, side_px=8):
     return Loaded("own", model.eval(), CPU, Preprocessing((side_px, side_px), (0.5,) * 3, (0.5,) * 3))
 
 
@@ -102,7 +102,7 @@ def test_learning_keeps_more_than_answering_holds(digits):
     assert kept_learning(digits.model, torch.zeros(2, 3, 32, 32)) == pytest.approx(2 * learning, rel=0.02)
 
 
-@pytest.mark.parametrize(("name", "tokens"), [("vit", (101,)), ("swin", (16 * 24, 8 * 12, 4 * 6, 2 * 3))])
+@pytest.mark.parametrize("name, tokens", [("vit", (101,)), ("swin", (16 * 24, 8 * 12, 4 * 6, 2 * 3))])
 def test_tokens(name, tokens, request):
     assert tokens_of(request.getfixturevalue(name)) == tokens
 

@@ -30,7 +30,7 @@ def block_cost(tokens, width):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "size", "giga"),
+    "name, size, giga",
     [
         ("deit_small_patch16_224", 224, 4.6),
         ("vit_base_patch16_384", 384, 55.4),

@@ -1,7 +1,6 @@
 """The logit lens and direct attribution, against the models' own logits and against the same sums made by hand."""
 
 from functools import cache
-from typing import Any
 
 import pytest
 import timm
@@ -9,10 +8,10 @@ import torch
 from torch.testing import assert_close
 
 from tests.drawn import noisy_picture
-from vizkit.models import Loaded, load, pixels_of, trace, wrap
+from vizkit.models import load, pixels_of, trace, wrap
 from vizkit.models.probes.lenses.direct_attribution import direct_attribution
 from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
-from vizkit.traces import NotApplicable, Trace
+from vizkit.traces import NotApplicable
 
 IMAGE = noisy_picture(32, 32)
 KINDS = {  # architecture → (pixels, what its head reads)
@@ -26,7 +25,7 @@ KINDS = {  # architecture → (pixels, what its head reads)
 
 
 @cache
-def made(name: str) -> tuple[Loaded, Trace]:
+def made(name):
     """With random weights, also where a model begins with zeros: a head without weights would agree with anything."""
     torch.manual_seed(0)
     side, _ = KINDS[name]
@@ -39,7 +38,7 @@ def made(name: str) -> tuple[Loaded, Trace]:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_after_the_last_block_the_lens_gives_the_models_own_logits(name: str):
+def test_after_the_last_block_the_lens_gives_the_models_own_logits(name):
     loaded, traced = made(name)
     lens = logit_lens(loaded, traced)
     assert_close(lens.logits[-1], traced.logits, atol=1e-4, rtol=1e-4)
@@ -50,7 +49,7 @@ def test_after_the_last_block_the_lens_gives_the_models_own_logits(name: str):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_parts_add_up_to_the_logit(name: str):
+def test_parts_add_up_to_the_logit(name):
     loaded, traced = made(name)
     pixels = pixels_of(loaded, IMAGE)
     first, second, both = (
@@ -67,7 +66,7 @@ def test_parts_add_up_to_the_logit(name: str):
 def test_a_head_gives_what_its_slice_of_the_projection_gives():
     """By hand: the class token's output of one head, through W_O, the frozen norm and the head."""
     loaded, traced = made("vit_tiny_patch16_224")
-    model: Any = loaded.model
+    model = loaded.model
     entered = {}
     handle = model.blocks[1].attn.proj.register_forward_hook(lambda _, given, out: entered.update(given=given[0]))
     with torch.no_grad():
@@ -86,7 +85,7 @@ def test_a_head_gives_what_its_slice_of_the_projection_gives():
 def test_a_patch_is_read_as_the_class_token_is_and_patches_of_a_pooled_model_average_to_its_logits():
     loaded, traced = made("vit_tiny_patch16_224")
     first = traced.features[1]
-    plain: Any = loaded.model
+    plain = loaded.model
     with torch.no_grad():
         own = plain.head(plain.norm(first.values[1:])).unflatten(0, (2, 2))
     assert_close(patch_outputs(loaded, traced, 1), own, atol=1e-5, rtol=1e-4)
@@ -101,7 +100,7 @@ def test_a_patch_is_read_as_the_class_token_is_and_patches_of_a_pooled_model_ave
 def test_what_a_head_carries_from_each_patch():
     """By hand: the weight of the class token's query, times the value, through W_O, the frozen norm and the head."""
     loaded, traced = made("vit_tiny_patch16_224")
-    model: Any = loaded.model
+    model = loaded.model
     entered = {}
     handle = model.blocks[2].attn.qkv.register_forward_hook(lambda _, given, out: entered.update(out=out[0]))
     with torch.no_grad():
@@ -136,8 +135,8 @@ def test_a_norm_behind_the_attention_is_no_sum():
         direct_attribution(loaded, trace(loaded, IMAGE), pixels_of(loaded, IMAGE), 0, None)
 
 
-@pytest.mark.parametrize(("name", "words"), [("digits_swin", "change their length"), ("digits_cnn", "change their")])
-def test_a_model_without_a_lens_says_so(name: str, words: str):
+@pytest.mark.parametrize("name, words", [("digits_swin", "change their length"), ("digits_cnn", "change their")])
+def test_a_model_without_a_lens_says_so(name, words):
     loaded = load(f"bundled:{name}")
     with pytest.raises(NotApplicable, match=words):
         logit_lens(loaded, trace(loaded, IMAGE))

@@ -10,7 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import vizkit
 from vizkit.models.probes.flow import flow
-from vizkit.models.probes.multiply_adds import Work, copy_with, counted, one_pass, work_of
+from vizkit.models.probes.multiply_adds import copy_with, counted, one_pass, work_of
 
 IMAGES, TOKENS, CHANNELS, HEADS = 1, 10, 24, 2
 SHAPE = (IMAGES, TOKENS, CHANNELS)
@@ -27,14 +27,14 @@ class Calls(nn.Module):
         return self.function(x)
 
 
-def both_ways(model: nn.Module, shape: tuple[int, ...]) -> Work:
+def both_ways(model, shape):
     """Found without content, and the same when computed for real."""
     model, hollow = model.eval(), work_of(model.eval(), shape)
     assert hollow == one_pass(copy_with(model, lambda tensor: tensor), lambda _: None, torch.randn(shape))
     return hollow
 
 
-def found(model: nn.Module, shape: tuple[int, ...] = SHAPE) -> tuple[int, int]:
+def found(model, shape=SHAPE):
     work = both_ways(model, shape)
     return work.total[""], work.products[""]
 
@@ -101,7 +101,7 @@ def test_an_encoder_layer_costs_the_same_by_its_fast_path():
 
 
 @pytest.mark.parametrize(
-    ("model", "shape", "expected"),
+    "model, shape, expected",
     [
         (nn.Linear(8, 5), (1, 3, 8), 3 * 8 * 5),
         (nn.Linear(8, 5), (8,), 8 * 5),
@@ -120,7 +120,7 @@ def test_layers_by_hand(model, shape, expected):
 
 
 @pytest.mark.parametrize(
-    ("call", "expected"),
+    "call, expected",
     [
         (lambda x: x @ x.mT, 3 * 5 * 5 * 8),
         (lambda x: torch.einsum("bqd, bkd -> bqk", x, x), 3 * 5 * 5 * 8),

@@ -16,10 +16,10 @@ IMAGES = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
 
 @pytest.mark.product
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_swin"])
-def test_everything_restores_all_and_nothing_nothing(name: str) -> None:
+def test_everything_restores_all_and_nothing_nothing(name):
     loaded = vizkit.load(name)
     clean, corrupted = (pixels_of(loaded, image) for image in IMAGES)
-    heard: list[float] = []
+    heard = []
     made = patch(loaded, clean, corrupted, attention_places(loaded, clean), done=heard.append)
     assert_close(made.clean, trace(loaded, IMAGES[0]).logits, atol=1e-5, rtol=0)
     target = int((made.clean - made.corrupted).argmax())
@@ -32,7 +32,7 @@ def test_everything_restores_all_and_nothing_nothing(name: str) -> None:
     assert [len(layer) for layer in made.heads] == [place.heads for place in attention_places(loaded, clean)]
 
 
-def test_a_region_and_a_head_are_the_same_edits_of_a_trace() -> None:
+def test_a_region_and_a_head_are_the_same_edits_of_a_trace():
     loaded = vizkit.load("bundled:digits_vit")
     clean, corrupted = (pixels_of(loaded, image) for image in IMAGES)
     made = patch(loaded, clean, corrupted, attention_places(loaded, clean))
@@ -48,7 +48,7 @@ def test_a_region_and_a_head_are_the_same_edits_of_a_trace() -> None:
     assert rows * columns == len(trace(loaded, IMAGES[0]).attention[0].key) - 1
 
 
-def test_regions_cut_the_grids_of_all_layers() -> None:
+def test_regions_cut_the_grids_of_all_layers():
     assert sides_of([(14, 14)]) == [(14, 14), (7, 7), (2, 2)]
     assert sides_of([(56, 56), (28, 28), (7, 7)]) == [(7, 7)]
     assert sides_of([(37, 37)]) == [(37, 37)]
@@ -60,7 +60,7 @@ def test_regions_cut_the_grids_of_all_layers() -> None:
     assert not masks[6].any()
 
 
-def test_shares_of_what_was_taken() -> None:
+def test_shares_of_what_was_taken():
     clean, corrupted = torch.tensor([3.0, 1.0]), torch.tensor([1.0, 2.0])
     logits = torch.tensor([[2.0, 2.0], [3.0, 1.0], [0.0, 2.0]])
     assert restored(logits, clean, corrupted, 0).tolist() == [0.5, 1.0, -0.5]
@@ -69,7 +69,7 @@ def test_shares_of_what_was_taken() -> None:
         restored(logits, clean, corrupted, 1)
 
 
-def test_a_cnn_has_no_stream() -> None:
+def test_a_cnn_has_no_stream():
     loaded = vizkit.load("bundled:digits_cnn")
     with pytest.raises(NotApplicable, match="one stream"):
         patch(loaded, *(pixels_of(loaded, image) for image in IMAGES), ())

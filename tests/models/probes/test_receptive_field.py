@@ -60,7 +60,7 @@ def test_fields_and_parameters_of_the_ancestors(ancestor):
 
 
 @pytest.mark.parametrize(
-    ("name", "depth"),
+    "name, depth",
     [
         ("densenet121", 120 + 4),  # 121 with its classifier; and four pools: after the stem, between the blocks
         ("convnext_tiny", 1 + 18 + 3),  # its 1×1 layers are linear ones; a stem, 3 + 3 + 9 + 3 blocks, three steps down
@@ -104,7 +104,7 @@ def test_where_the_stride_stands_decides_427_against_483():
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "fields", "whole"),
+    "name, fields, whole",
     [
         ("resnet50", (7, 35, 91, 267, 427), False),
         ("vgg16", (5, 14, 40, 92, 196, 212), False),  # timm's stages end before the pool, the last after it
@@ -186,7 +186,7 @@ def test_pixels_outside_change_nothing_and_those_at_the_edges_do(name):
         assert_close(model(outside)[..., cell[0], cell[1]], out[..., cell[0], cell[1]])
 
 
-@pytest.mark.parametrize(("side", "cells", "exact"), [(12, 3, True), (8, 7, True), (10, 3, True), (61, 7, False)])
+@pytest.mark.parametrize("side, cells, exact", [(12, 3, True), (8, 7, True), (10, 3, True), (61, 7, False)])
 def test_adaptive_pools_see_at_least_what_they_read(side, cells, exact):
     model = positive(nn.Sequential(nn.Conv2d(2, 2, 3, padding=1), nn.AdaptiveAvgPool2d(cells)))
     pixels = torch.rand(1, 2, side, side, dtype=torch.float64)
@@ -271,7 +271,7 @@ def test_the_bound_by_hand():
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "side"),
+    "name, side",
     [("convnext_atto", 129), ("convnext_atto", 96), ("inception_v3", 129), ("resnet18", 75)]
     + [("toy", side) for side in range(60, 72)],
 )

@@ -15,11 +15,11 @@ IMAGES = [noisy_picture(28, 28, seed=i) for i in range(5)]
 
 
 @pytest.mark.parametrize("name", ["bundled:digits_vit", "bundled:digits_swin"])
-def test_a_direction_is_the_difference_of_means_and_is_added_in_one_batch(name: str) -> None:
+def test_a_direction_is_the_difference_of_means_and_is_added_in_one_batch(name):
     loaded = vizkit.load(name)
     pixels = torch.cat([pixels_of(loaded, image) for image in IMAGES])
     labels = torch.tensor([0, 1, 0, 2, 1])
-    heard: list[int] = []
+    heard = []
     directions = class_directions(loaded, [(pixels[:3], labels[:3]), (pixels[3:], labels[3:])], heard.append)
     assert heard == [3, 5]
     stream = streams_of(loaded, pixels)[1].flatten(1, -2)
@@ -34,7 +34,7 @@ def test_a_direction_is_the_difference_of_means_and_is_added_in_one_batch(name: 
     assert (logits[1] - logits[0]).abs().max() > 1e-3
 
 
-def test_one_class_has_no_direction() -> None:
+def test_one_class_has_no_direction():
     loaded = vizkit.load("bundled:digits_vit")
     with pytest.raises(NotApplicable, match="two classes"):
         class_directions(loaded, [(pixels_of(loaded, IMAGES[0]), torch.tensor([3]))])

@@ -14,7 +14,7 @@ from vizkit.models.recording.kinds import is_torchvision
 from vizkit.traces import NotApplicable
 
 
-def of(name: str, **options):
+def of(name, **options):
     torch.manual_seed(0)
     return vizkit.load(name, pretrained=False, **options)
 
@@ -94,7 +94,7 @@ def one(request):
     return loaded
 
 
-def stage_of(loaded, stage: int) -> nn.Module:
+def stage_of(loaded, stage):
     """The blocks of one stage, without the merging before or behind them."""
     model = loaded.model
     return nn.Sequential(*(model.features[2 * stage + 1] if is_torchvision(model) else model.layers[stage].blocks))

@@ -24,8 +24,7 @@ from vizkit.models import families
 from vizkit.models.probes import window_parts
 from vizkit.models.probes.multiply_adds import shape_of, work_of
 from vizkit.models.probes.patch_merging import NEIGHBOURS, leaving, merged
-from vizkit.models.probes.window_parts import WindowParts
-from vizkit.models.sources.loaded import Loaded, described
+from vizkit.models.sources.loaded import described
 from vizkit.traces import NotApplicable, dense
 
 SMALL = {"depths": (2, 2), "embed_dim": 8, "num_heads": (2, 2), "num_classes": 3}
@@ -39,7 +38,7 @@ MODELS = {  # name → (height, width)
 }
 
 
-def built(which: str) -> nn.Module:
+def built(which):
     size_hw, window = MODELS[which], 7 if "7" in which else 4
     if "torchvision" in which:
         from torchvision.models import swin_transformer as tv
@@ -52,7 +51,7 @@ def built(which: str) -> nn.Module:
 
 
 @cache
-def model(which: str) -> tuple[Loaded, torch.Tensor]:
+def model(which):
     """Random weights with biases that are not zero and a position bias that is felt."""
     with seeded():
         net = built(which).eval().requires_grad_(False)
@@ -65,17 +64,17 @@ def model(which: str) -> tuple[Loaded, torch.Tensor]:
 
 
 @cache
-def trace_of(which: str):
+def trace_of(which):
     loaded, pixels = model(which)
     return families.trace(loaded, pixels)
 
 
 @cache
-def parts_of(which: str, layer: int) -> WindowParts:
+def parts_of(which, layer):
     return window_parts.window_parts(*model(which), layer)
 
 
-def through(loaded: Loaded, pixels: torch.Tensor, path: str) -> tuple[torch.Tensor, torch.Tensor]:
+def through(loaded, pixels, path):
     """What a module gets and gives, read with a hook, as the library never does."""
     seen = []
     handle = loaded.model.get_submodule(path).register_forward_hook(lambda _, given, out: seen.append((given[0], out)))
@@ -151,7 +150,7 @@ def test_content_and_bias_of_version_two_are_cosines_and_a_small_network():
         assert_close(pair, 16 * torch.sigmoid(answer), rtol=1e-4, atol=1e-5)
 
 
-def test_a_wrong_bias_would_be_caught(monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_bias_would_be_caught(monkeypatch):
     loaded, pixels = model("v1")
     true = window_parts.relative_bias
     monkeypatch.setattr(window_parts, "relative_bias", lambda loaded, layer: true(loaded, 1 - layer))

@@ -17,7 +17,7 @@ DARK, LIGHT = (np.random.default_rng(0).integers(low, low + 100, (32, 32, 3), dt
 class Deciding(nn.Module):
     """One layer looks at all tokens, and another one at those that are left, in the order that was decided."""
 
-    def __init__(self, how: str):
+    def __init__(self, how):
         super().__init__()
         torch.manual_seed(0)
         self.how, self.embed = how, nn.Conv2d(3, 12, 4, 4)
@@ -47,14 +47,14 @@ class Deciding(nn.Module):
         return self.head(x.mean(1))
 
 
-def wrapped(how: str) -> vizkit.models.Loaded:
+def wrapped(how):
     return vizkit.wrap(
         Deciding(how), size_hw=(32, 32), mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax", grid=(SIDE, SIDE)
     )
 
 
 @pytest.mark.parametrize("how", ["turned", "turned each", "turned by a number"])
-def test_a_picture_that_is_turned_is_refused_and_another_is_not(how: str) -> None:
+def test_a_picture_that_is_turned_is_refused_and_another_is_not(how):
     loaded = wrapped(how)
     dark, light = (trace(loaded, picture).check for picture in (DARK, LIGHT))
     assert dark.failure is None
@@ -63,17 +63,17 @@ def test_a_picture_that_is_turned_is_refused_and_another_is_not(how: str) -> Non
 
 
 @pytest.mark.parametrize("how", ["sorted", "sorted by a list", "best first"])
-def test_an_order_that_follows_from_the_picture_is_refused(how: str) -> None:
+def test_an_order_that_follows_from_the_picture_is_refused(how):
     assert "away from where the trace places it" in str(trace(wrapped(how), DARK).check.refused)
 
 
-def test_of_an_edited_pass_nothing_is_said_of_places() -> None:
+def test_of_an_edited_pass_nothing_is_said_of_places():
     check = trace(wrapped("turned"), LIGHT, edits=["heads:1.1=0"]).check
     assert check.failure is None
     assert check.places == "places measured in no layer"
 
 
-def test_a_model_that_decides_nothing_is_measured_once_and_says_where() -> None:
+def test_a_model_that_decides_nothing_is_measured_once_and_says_where():
     loaded = wrapped("")
     for picture in (DARK, LIGHT):
         check = trace(loaded, picture).check
@@ -81,7 +81,7 @@ def test_a_model_that_decides_nothing_is_measured_once_and_says_where() -> None:
         assert check.places == "places measured in 2 of 2 layers on another image"
 
 
-def test_pictures_that_are_turned_have_an_infinite_error_among_many() -> None:
+def test_pictures_that_are_turned_have_an_infinite_error_among_many():
     loaded = wrapped("turned each")
     pixels = torch.stack([pixels_of(loaded, picture)[0] for picture in (DARK, LIGHT, DARK)])
     assert Many(loaded).traces(pixels).proof_error.isinf().tolist() == [False, True, False]

@@ -1,16 +1,14 @@
 """The proof of edits, red where an edit is broken on purpose; and masks of every kind, which no edit opens."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
 import timm
 import torch
 import torchvision
-from torch import Tensor, nn
+from torch import nn
 from torch.testing import assert_close
 
 import vizkit
@@ -18,8 +16,7 @@ from tests.drawn import noisy_picture
 from tests.models.recording.test_editing import DIM, HEADS, IMAGE, TOKENS, Fused, Model, Torch, Written, wrapped
 from vizkit.models import EditError, attention_places, pixels_of, trace
 from vizkit.models.recording import edit_proof, editing
-from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import Trace, TraceError
+from vizkit.traces import TraceError
 
 OTHER = noisy_picture(32, 32, 5)
 OPEN = torch.ones(TOKENS, TOKENS, dtype=torch.bool).tril()
@@ -48,7 +45,7 @@ def half_of_it(edit, layer):
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
 @pytest.mark.parametrize(
-    ("wrong", "text"),
+    "wrong, text",
     [
         *((ignored, text) for text in TEXTS),
         *((one_layer_later, text) for text in TEXTS if text != "frozen:1.2"),
@@ -56,9 +53,7 @@ def half_of_it(edit, layer):
         (half_of_it, "temperature:1.2=4"),
     ],
 )
-def test_an_edit_that_is_not_made_as_it_is_written_is_red(
-    kind: type[nn.Module], wrong: Callable, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_that_is_not_made_as_it_is_written_is_red(kind, wrong, text, monkeypatch):
     loaded = wrapped(kind)
     right = trace(loaded, IMAGE, edits=[text], reference=[OTHER])
     assert right.check.failure is None
@@ -80,9 +75,7 @@ WHERE = {
 @pytest.mark.parametrize("at_once", [1, 1 << 17])
 @pytest.mark.parametrize("kind", WHERE)
 @pytest.mark.parametrize("text", TEXTS)
-def test_an_edit_of_which_one_query_hears_nothing_is_red(
-    kind: type[nn.Module], text: str, at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_of_which_one_query_hears_nothing_is_red(kind, text, at_once, monkeypatch):
     if kind is Written and text.endswith("mean"):
         text = "heads:1=0"  # its mean enters behind the softmax
     name, place = WHERE[kind]
@@ -91,7 +84,7 @@ def test_an_edit_of_which_one_query_hears_nothing_is_red(
     loaded = wrapped(kind)
     assert trace(loaded, IMAGE, edits=[text], reference=[OTHER]).check.failure is None
 
-    def but_one(self: editing.Editing, func: Callable, *args: Any, **kwargs: Any) -> Any:
+    def but_one(self, func, *args, **kwargs):
         given = {Fused: (args, kwargs), Written: args, Torch: ((), args[0])}[kind]
         with torch._C.DisableTorchFunction():
             own = func(*given[0], **given[1])
@@ -105,21 +98,21 @@ def test_an_edit_of_which_one_query_hears_nothing_is_red(
     assert str(check.failure).startswith("The check failed: a layer does not give what the changes make of it")
 
 
-def test_without_a_change_nothing_is_said_of_changes() -> None:
+def test_without_a_change_nothing_is_said_of_changes():
     assert trace(wrapped(Fused), IMAGE).check.edit_error is None
 
 
 # Masks of every kind --------------------------------------------------------------------------------------------------
 
 
-def causal(low: float) -> Tensor:
+def causal(low):
     return torch.zeros(TOKENS, TOKENS).masked_fill(~OPEN, low)
 
 
 class OfKernel(Fused):
     """How a fused layer is told, by name."""
 
-    def __init__(self, how: str = ""):
+    def __init__(self, how=""):
         super().__init__()
         self.how = how
         self.bias = nn.Parameter(torch.randn(HEADS, TOKENS, TOKENS))
@@ -169,7 +162,7 @@ class ByHand(OfKernel):
 
 
 class Multi(Torch):
-    def __init__(self, how: str):
+    def __init__(self, how):
         super().__init__()
         self.how = how
 
@@ -189,14 +182,14 @@ WAYS = [(OfKernel, how) for how in KERNEL] + [(ByHand, how) for how in HAND]
 WAYS += [(Multi, how) for how in ("true forbids", "-100", "for each head")]
 
 
-def masked(kind: type[nn.Module], how: str) -> Loaded:
+def masked(kind, how):
     torch.manual_seed(0)
-    model = Model(partial(kind, how))  # pyright: ignore[reportArgumentType]
+    model = Model(partial(kind, how))
     return vizkit.wrap(model, size_hw=(32, 32), mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax")
 
 
-@pytest.mark.parametrize(("kind", "how"), WAYS)
-def test_no_edit_opens_a_mask_however_it_is_given(kind: type[nn.Module], how: str) -> None:
+@pytest.mark.parametrize("kind, how", WAYS)
+def test_no_edit_opens_a_mask_however_it_is_given(kind, how):
     loaded = masked(kind, how)
     plain = trace(loaded, IMAGE)
     assert float(plain.attention[0].weights[..., ~OPEN].max()) < 1e-30
@@ -214,8 +207,8 @@ def test_no_edit_opens_a_mask_however_it_is_given(kind: type[nn.Module], how: st
         assert changed.check.edit_error is not None
 
 
-@pytest.mark.parametrize(("kind", "how"), [WAYS[4], WAYS[8], WAYS[-2]])
-def test_who_is_blind_to_all_that_it_may_see_sees_that(kind: type[nn.Module], how: str) -> None:
+@pytest.mark.parametrize("kind, how", [WAYS[4], WAYS[8], WAYS[-2]])
+def test_who_is_blind_to_all_that_it_may_see_sees_that(kind, how):
     """Token 0 may see itself alone."""
     loaded = masked(kind, how)
     blind = trace(loaded, IMAGE, edits=["blind:1=0"])
@@ -231,7 +224,7 @@ class Both(ByHand):
     def mixed(self, query, key, value):
         return (query @ key.mT + self.together()).softmax(-1) @ value
 
-    def together(self) -> Tensor:
+    def together(self):
         return torch.from_numpy(self.bias.numpy() + np.where(OPEN, 0, -90).astype(np.float32))
 
 
@@ -241,7 +234,7 @@ class BothOfKernel(Both):
 
 
 @pytest.mark.parametrize("kind", [Both, BothOfKernel])
-def test_a_mask_that_cannot_be_told_from_a_bias_is_refused_in_a_sentence(kind: type[nn.Module]) -> None:
+def test_a_mask_that_cannot_be_told_from_a_bias_is_refused_in_a_sentence(kind):
     loaded = masked(kind, "")
     for text in ("uniform:1", "temperature:1=3"):
         with pytest.raises(EditError, match=r"adds numbers down to -9\d to its scores.*not edited\.$"):
@@ -249,7 +242,7 @@ def test_a_mask_that_cannot_be_told_from_a_bias_is_refused_in_a_sentence(kind: t
     assert trace(loaded, IMAGE, edits=["heads:1.1=0"]).check.failure is None  # weights stay as they are
 
 
-def test_a_bias_is_no_mask() -> None:
+def test_a_bias_is_no_mask():
     loaded = masked(ByHand, "")
     evenly = trace(loaded, IMAGE, edits=["uniform:1"]).attention[0].weights
     assert_close(evenly, torch.full_like(evenly, 1 / TOKENS), atol=1e-6, rtol=0)
@@ -258,7 +251,7 @@ def test_a_bias_is_no_mask() -> None:
 # The borders of shifted windows ---------------------------------------------------------------------------------------
 
 
-def swin(name: str) -> Loaded:
+def swin(name):
     torch.manual_seed(0)
     if name.startswith("torchvision"):
         made = torchvision.models.swin_v2_t if name.endswith("2") else torchvision.models.swin_t
@@ -271,7 +264,7 @@ def swin(name: str) -> Loaded:
     model = timm.create_model(module, **small).eval()
     for layer in model.modules():
         if how == "written out" and hasattr(layer, "fused_attn"):
-            layer.fused_attn = False  # pyright: ignore
+            layer.fused_attn = False
     size_hw = small["img_size"]
     return vizkit.wrap(model, size_hw=size_hw, mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax")
 
@@ -286,7 +279,7 @@ SWINS = (
 )
 
 
-def border(loaded: Loaded, changed: Trace) -> Tensor:
+def border(loaded, changed):
     """(window, query, key): pairs of layer 2 that its own mask keeps apart, as timm keeps it; torchvision pads before
     it rolls, so there pairs of tokens that lie a window or more apart."""
     layer = [each for each in changed.attention if each.learned][1]
@@ -295,7 +288,7 @@ def border(loaded: Loaded, changed: Trace) -> Tensor:
     if mask is not None:
         return mask < 0
     row, column = layer.key_ids // layer.key.grid[1], layer.key_ids % layer.key.grid[1]
-    high, wide = loaded.model.get_submodule(layer.name).window_size  # pyright: ignore
+    high, wide = loaded.model.get_submodule(layer.name).window_size
     far = ((row[:, :, None] - row[:, None]).abs() >= high) | ((column[:, :, None] - column[:, None]).abs() >= wide)
     real = layer.key_ids >= 0
     return far & real[:, :, None] & real[:, None]
@@ -303,7 +296,7 @@ def border(loaded: Loaded, changed: Trace) -> Tensor:
 
 @pytest.mark.product
 @pytest.mark.parametrize("name", SWINS)
-def test_edits_keep_the_borders_of_shifted_windows(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_edits_keep_the_borders_of_shifted_windows(name, monkeypatch):
     loaded = swin(name)
     size = (*loaded.preprocessing.size_hw, 3)
     image = np.random.default_rng(1).integers(0, 255, size, dtype=np.uint8)
@@ -326,7 +319,7 @@ def test_edits_keep_the_borders_of_shifted_windows(name: str, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_of_two_edits_of_a_head_the_later_one_holds(kind: type[nn.Module]) -> None:
+def test_of_two_edits_of_a_head_the_later_one_holds(kind):
     loaded = wrapped(kind)
     for texts in (
         ["frozen:1.2=1.3", "uniform:1.2"],
@@ -339,7 +332,7 @@ def test_of_two_edits_of_a_head_the_later_one_holds(kind: type[nn.Module]) -> No
 
 
 @pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
-def test_a_target_has_its_gradient_also_where_the_caller_asks_for_none(without: Callable) -> None:
+def test_a_target_has_its_gradient_also_where_the_caller_asks_for_none(without):
     loaded = wrapped(Fused)
     for edits in ([], ["heads:1.1=mean", "frozen:2"]):
         expected = trace(loaded, IMAGE, 1, edits=edits, reference=[OTHER]).attention[0].gradient
@@ -349,7 +342,7 @@ def test_a_target_has_its_gradient_also_where_the_caller_asks_for_none(without: 
         assert_close(given, expected, atol=0, rtol=0)
 
 
-def test_a_model_made_without_gradients_says_so() -> None:
+def test_a_model_made_without_gradients_says_so():
     with torch.inference_mode():
         loaded = wrapped(Fused)
     assert trace(loaded, IMAGE).check.failure is None
@@ -357,7 +350,7 @@ def test_a_model_made_without_gradients_says_so() -> None:
         trace(loaded, IMAGE, 1)
 
 
-def test_a_target_does_not_disturb_the_proof_nor_the_proof_the_gradient() -> None:
+def test_a_target_does_not_disturb_the_proof_nor_the_proof_the_gradient():
     loaded = wrapped(Torch)
     assert DIM % HEADS == 0
     seen = [trace(loaded, IMAGE, target, edits=["temperature:1=2"]) for target in (None, 1)]

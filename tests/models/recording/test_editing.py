@@ -31,12 +31,12 @@ class Fused(nn.Module):
         query, key, value = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         return self.proj(self.mixed(query, key, value).transpose(1, 2).flatten(2))
 
-    def mixed(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    def mixed(self, query, key, value):
         return nn.functional.scaled_dot_product_attention(query, key, value)
 
 
 class Written(Fused):
-    def mixed(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    def mixed(self, query, key, value):
         return (query @ key.mT * query.shape[-1] ** -0.5).softmax(-1) @ value
 
 
@@ -52,7 +52,7 @@ class Torch(nn.Module):
 class Model(nn.Module):
     """Two layers on patches of 16 pixels and a class token."""
 
-    def __init__(self, kind: type[nn.Module]):
+    def __init__(self, kind):
         super().__init__()
         self.embed = nn.Conv2d(3, DIM, 16, 16)
         self.cls_token = nn.Parameter(torch.randn(1, 1, DIM))
@@ -67,7 +67,7 @@ class Model(nn.Module):
         return self.head(x[:, 0])
 
 
-def wrapped(kind: type[nn.Module]) -> vizkit.models.Loaded:
+def wrapped(kind):
     """The same numbers in all three."""
     torch.manual_seed(0)
     model = Model(Fused)
@@ -90,7 +90,7 @@ def wrapped(kind: type[nn.Module]) -> vizkit.models.Loaded:
     return vizkit.wrap(model, size_hw=(32, 32), mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax")
 
 
-def by_hand(text: str) -> torch.Tensor:
+def by_hand(text):
     """The logits after the same change in the weights of `Fused`."""
     loaded = wrapped(Fused)
     layer, d_k = loaded.model.layers[0], DIM // HEADS
@@ -112,7 +112,7 @@ def by_hand(text: str) -> torch.Tensor:
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
 @pytest.mark.parametrize("text", ["heads:1.2=0", "temperature:1.2=2.5", "uniform:1.2", "temperature:1=0.5"])
-def test_an_edit_is_the_same_change_in_the_weights(kind: type[nn.Module], text: str) -> None:
+def test_an_edit_is_the_same_change_in_the_weights(kind, text):
     loaded = wrapped(kind)
     plain = trace(loaded, IMAGE)
     changed = trace(loaded, IMAGE, edits=[text])
@@ -125,13 +125,13 @@ def test_an_edit_is_the_same_change_in_the_weights(kind: type[nn.Module], text: 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
 @pytest.mark.parametrize("text", ["temperature:all=1", "temperature:2.1=1"])
-def test_an_edit_that_changes_nothing_changes_no_bit(kind: type[nn.Module], text: str) -> None:
+def test_an_edit_that_changes_nothing_changes_no_bit(kind, text):
     loaded = wrapped(kind)
     assert torch.equal(trace(loaded, IMAGE, edits=[text]).logits, trace(loaded, IMAGE).logits)
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_a_blind_layer_gives_its_tokens_no_weight(kind: type[nn.Module]) -> None:
+def test_a_blind_layer_gives_its_tokens_no_weight(kind):
     loaded = wrapped(kind)
     weights = trace(loaded, IMAGE, edits=["blind:2=1,3"]).attention[1].weights
     assert float(weights[..., [1, 3]].max()) == 0
@@ -142,14 +142,14 @@ def test_a_blind_layer_gives_its_tokens_no_weight(kind: type[nn.Module]) -> None
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_a_uniform_head_looks_at_everything_alike_even_beside_blind_keys(kind: type[nn.Module]) -> None:
+def test_a_uniform_head_looks_at_everything_alike_even_beside_blind_keys(kind):
     layer = trace(wrapped(kind), IMAGE, edits=["uniform:1.3", "blind:1=4"]).attention[0].weights[0]
     expected = torch.tensor([0.25] * 4 + [0.0])
     assert_close(layer[2], expected.expand(TOKENS, TOKENS), atol=1e-6, rtol=0)
     assert float((layer[0] - 0.25).abs().max()) > 1e-3
 
 
-def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
+def test_patches_that_nobody_sees_are_as_good_as_dropped():
     """Against a ViT that never had the patches, whose class token is read: the same logits."""
     loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48))
     image = noisy_picture(48, 48, 1)
@@ -162,7 +162,7 @@ def test_patches_that_nobody_sees_are_as_good_as_dropped() -> None:
     assert_close(blind.logits, logits, atol=1e-5, rtol=0)
 
 
-def test_in_swin_a_token_is_unseen_in_its_window_only() -> None:
+def test_in_swin_a_token_is_unseen_in_its_window_only():
     torch.manual_seed(0)
     loaded = vizkit.load("bundled:insects_swin")
     image = noisy_picture(224, 224, 1)
@@ -173,7 +173,7 @@ def test_in_swin_a_token_is_unseen_in_its_window_only() -> None:
     assert_close(blind.weights[others], plain.weights[others], atol=1e-6, rtol=0)
 
 
-def test_gradients_are_those_of_the_changed_model() -> None:
+def test_gradients_are_those_of_the_changed_model():
     loaded = wrapped(Fused)
     plain, cut = trace(loaded, IMAGE, target=2), trace(loaded, IMAGE, target=2, edits=["heads:2=0"])
     assert float(plain.attention[1].gradient.abs().max()) > 0
@@ -183,13 +183,13 @@ def test_gradients_are_those_of_the_changed_model() -> None:
     assert float(cut.attention[0].gradient[..., 1:, :].abs().max()) == 0
 
 
-def test_other_threads_see_the_unchanged_model() -> None:
+def test_other_threads_see_the_unchanged_model():
     loaded, seen = wrapped(Fused), []
     plain = trace(loaded, IMAGE).logits
     begun, go_on = threading.Event(), threading.Event()
     here = threading.current_thread()
 
-    def until_the_other_has_run(*_) -> None:
+    def until_the_other_has_run(*_):
         if threading.current_thread() is here:
             begun.set()
             assert go_on.wait(30)
@@ -223,7 +223,7 @@ def test_other_threads_see_the_unchanged_model() -> None:
         Edit("temperature", ALL, None, 1e-3),
     ],
 )
-def test_what_is_written_is_read_again(edit: Edit) -> None:
+def test_what_is_written_is_read_again(edit):
     assert parse(str(edit)) == edit
 
 
@@ -249,18 +249,18 @@ def test_what_is_written_is_read_again(edit: Edit) -> None:
         "temperature:1=1,2",
     ],
 )
-def test_what_is_no_edit_gets_a_sentence(text: str) -> None:
+def test_what_is_no_edit_gets_a_sentence(text):
     with pytest.raises(EditError, match=r"\.$"):
         parse(text)
 
 
 @pytest.mark.parametrize("text", ["heads:3=0", "heads:1.4=0", "uniform:all.4"])
-def test_a_layer_or_head_that_there_is_not_gets_a_sentence(text: str) -> None:
+def test_a_layer_or_head_that_there_is_not_gets_a_sentence(text):
     with pytest.raises(EditError, match=r"has [23]"):
         trace(wrapped(Fused), IMAGE, edits=[text])
 
 
-def test_a_model_of_timm_is_edited_alike_fused_and_written_out() -> None:
+def test_a_model_of_timm_is_edited_alike_fused_and_written_out():
     torch.manual_seed(0)
     edits = ["heads:1.1=0", "temperature:2=3", "blind:3=0,5", "uniform:2.2"]
     logits = []
@@ -274,7 +274,7 @@ def test_a_model_of_timm_is_edited_alike_fused_and_written_out() -> None:
     assert_close(*logits, atol=1e-5, rtol=0)
 
 
-def test_the_face_and_the_command_take_edits(tmp_path, capsys) -> None:
+def test_the_face_and_the_command_take_edits(tmp_path, capsys):
     from PIL import Image
 
     from vizkit.__main__ import main

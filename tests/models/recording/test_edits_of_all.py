@@ -11,8 +11,7 @@ from torch.testing import assert_close
 from tests.test_families import ZOO, first_trace, loaded_of, pixels_of, trace_of
 from vizkit.models.changing import changed_trace
 from vizkit.models.recording.edits import EditError, parse
-from vizkit.models.sources.loaded import Loaded
-from vizkit.traces import PADDING, Trace
+from vizkit.traces import PADDING
 
 OTHERWISE, AFTERWARDS = "in a way that is not edited", "changes its weights after the softmax"
 REFUSED = {
@@ -38,7 +37,7 @@ MUTE = ("cait", "edgenext", "hieradet_sam2", "levit", "swin_transformer_v2", "sw
 """Begin their training with factors of zero behind their attention, or in front of the head."""
 
 
-def subject(module: str) -> tuple[Loaded, Trace]:
+def subject(module):
     if module not in MUTE:
         return loaded_of(module), first_trace(module)
     model = copy.deepcopy(loaded_of(module).model)
@@ -53,11 +52,11 @@ def subject(module: str) -> tuple[Loaded, Trace]:
 @pytest.mark.product
 @pytest.mark.parametrize("module", ZOO)
 @torch.no_grad()
-def test_a_head_is_taken_away_and_a_key_is_not_seen_or_a_sentence_says_why_not(module: str) -> None:
+def test_a_head_is_taken_away_and_a_key_is_not_seen_or_a_sentence_says_why_not(module):
     loaded, plain = subject(module)
     pixels = pixels_of(module)
 
-    def edited(*texts: str) -> Trace:
+    def edited(*texts):
         return changed_trace(loaded, pixels, tuple(map(parse, texts)), [pixels])
 
     first = next(layer for layer in plain.attention if layer.learned)

@@ -20,7 +20,7 @@ Extra = Callable[["Gated", Tensor, Tensor, Tensor], Tensor]
 class Gated(TenLines):
     """`extra` of the tokens, queries and keys is added after every layer of attention."""
 
-    def __init__(self, extra: Extra, kernel: bool):
+    def __init__(self, extra, kernel):
         super().__init__(kernel=kernel)
         self.extra, self.gate = extra, nn.Linear(WIDTH, EXPERTS)
         self.experts = nn.ModuleList(nn.Linear(WIDTH, WIDTH) for _ in range(EXPERTS))
@@ -29,16 +29,16 @@ class Gated(TenLines):
         x = self.embed(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
         for layer in self.layers:
-            q, k, v = layer["qkv"](x).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
+            q, k, v = layer["qkv"](x).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)
             own = F.scaled_dot_product_attention(q, k, v) if self.kernel else (q @ k.mT * 6**-0.5).softmax(-1) @ v
-            x = x + layer["out"](own.transpose(1, 2).flatten(2))  # pyright: ignore
+            x = x + layer["out"](own.transpose(1, 2).flatten(2))
             x = x + self.extra(self, x, q, k)
         return self.head(x.mean(1))
 
-    def shares(self, x: Tensor) -> Tensor:
+    def shares(self, x):
         return self.gate(x).softmax(-1)
 
-    def answers(self, x: Tensor) -> Tensor:
+    def answers(self, x):
         """(image, token, expert, channel)"""
         return torch.stack([expert(x) for expert in self.experts], 2)
 
@@ -74,7 +74,7 @@ def probed(m, x, q, k):
     return x * 1e-3 * -(weights * weights.log()).sum(-1).mean(1)[..., None]
 
 
-NONE: dict[str, Extra] = {
+NONE = {
     "experts, summed": lambda m, x, q, k: (m.answers(x) * m.shares(x)[..., None]).sum(-2),
     "experts, einsum": lambda m, x, q, k: torch.einsum("bte,bted->btd", m.shares(x), m.answers(x)),
     "experts, product": lambda m, x, q, k: (m.shares(x)[:, :, None] @ m.answers(x))[:, :, 0],
@@ -107,7 +107,7 @@ def test_a_softmax_that_mixes_no_values_is_no_attention(way, kernel):
     assert trace.check.places.startswith("places measured in 2 of 2 layers")
     assert not any("change their weights" in note for note in trace.notes)
     tokens = torch.cat([model.tokens, model.embed(vizkit.models.pixels_of(loaded, PICTURE)).flatten(2).mT], 1)
-    q, k, _ = model.layers[0]["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
+    q, k, _ = model.layers[0]["qkv"](tokens).unflatten(-1, (3, 4, 6)).permute(2, 0, 3, 1, 4)
     assert_close(trace.attention[0].weights, (q @ k.mT * 6**-0.5).softmax(-1), rtol=0, atol=1e-5)
     changed = vizkit.trace(loaded, PICTURE, edits=["heads:2.1=0"])
     assert (changed.check.layers, changed.check.failure) == ("2 of 2 layers", None)

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
 import vizkit
@@ -27,7 +26,7 @@ def by_hand():
     hook.remove()
     mean = seen[0].mean(0)
 
-    def exchange(_: nn.Module, given: tuple) -> torch.Tensor:
+    def exchange(_, given):
         changed = given[0].clone()
         changed[..., OWN] = mean[..., OWN]
         return changed
@@ -38,7 +37,7 @@ def by_hand():
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_a_head_gives_its_mean_over_the_reference(kind: type[nn.Module]) -> None:
+def test_a_head_gives_its_mean_over_the_reference(kind):
     loaded = wrapped(kind)
     plain = trace(loaded, IMAGE)
     changed = trace(loaded, IMAGE, edits=["heads:1.2=mean"], reference=OTHERS)
@@ -48,14 +47,14 @@ def test_a_head_gives_its_mean_over_the_reference(kind: type[nn.Module]) -> None
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_the_mean_over_the_same_image_changes_nothing(kind: type[nn.Module]) -> None:
+def test_the_mean_over_the_same_image_changes_nothing(kind):
     loaded = wrapped(kind)
     same = trace(loaded, IMAGE, edits=["heads:all=mean"], reference=[IMAGE])
     assert_close(same.logits, trace(loaded, IMAGE).logits, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_factors_of_single_images_lie_between_a_head_and_its_mean(kind: type[nn.Module]) -> None:
+def test_factors_of_single_images_lie_between_a_head_and_its_mean(kind):
     loaded = wrapped(kind)
     pixels = torch.cat([pixels_of(loaded, image) for image in (IMAGE, *OTHERS[:1])])
     places = attention_places(loaded, pixels[:1])
@@ -69,7 +68,7 @@ def test_factors_of_single_images_lie_between_a_head_and_its_mean(kind: type[nn.
     assert_close(logits[1], alone.logits, atol=1e-5, rtol=0)
 
 
-def test_windows_keep_their_own_means_and_batches_add_up() -> None:
+def test_windows_keep_their_own_means_and_batches_add_up():
     loaded = vizkit.load("bundled:digits_swin")
     rng = np.random.default_rng(0)
     pixels = torch.cat([pixels_of(loaded, rng.integers(0, 255, (28, 28, 3), dtype=np.uint8)) for _ in range(3)])
@@ -80,7 +79,7 @@ def test_windows_keep_their_own_means_and_batches_add_up() -> None:
         assert_close(mean, outputs.unflatten(0, (3, -1)).mean(0), atol=1e-5, rtol=0)
 
 
-def test_of_two_edits_of_a_head_the_later_holds() -> None:
+def test_of_two_edits_of_a_head_the_later_holds():
     loaded = wrapped(Fused)
     for edits in (["heads:1.2=0", "heads:1.2=mean"], ["heads:1.2=mean", "heads:1.2=0"]):
         both = trace(loaded, IMAGE, edits=edits, reference=OTHERS)
@@ -88,7 +87,7 @@ def test_of_two_edits_of_a_head_the_later_holds() -> None:
         assert_close(both.logits, alone.logits, atol=0, rtol=0)
 
 
-def test_without_a_reference_there_is_no_mean() -> None:
+def test_without_a_reference_there_is_no_mean():
     with pytest.raises(EditError, match="reference images"):
         trace(wrapped(Fused), IMAGE, edits=["heads:1.2=mean"])
     loaded = wrapped(Fused)
@@ -98,7 +97,7 @@ def test_without_a_reference_there_is_no_mean() -> None:
         loaded.model(pixels_of(loaded, IMAGE))
 
 
-def test_weights_that_are_mixed_after_the_softmax_get_a_sentence() -> None:
+def test_weights_that_are_mixed_after_the_softmax_get_a_sentence():
     loaded = vizkit.load("cait_xxs24_224", pretrained=False, image_size=(32, 32))
     with pytest.raises(EditError, match="after the softmax"):
         trace(loaded, IMAGE, edits=["heads:1.2=mean"], reference=OTHERS)

@@ -1,8 +1,6 @@
 """What meets the values is what was recorded: weights that are moved, copied or written into between their softmax and
 the product turn the proof red, or a note says that they are changed."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -23,7 +21,7 @@ NOTE = "layers change their weights after the softmax"
 class Mixing(TenLines):
     """`mix` makes of scores and values, both by head, what the layer goes on with."""
 
-    def __init__(self, mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None):
+    def __init__(self, mix, layer=None):
         super().__init__()
         self.mix, self.broken = mix, layer
 
@@ -31,30 +29,30 @@ class Mixing(TenLines):
         x = self.embed(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.tokens.expand(len(x), -1, -1), x], 1)
         for at, layer in enumerate(self.layers):
-            q, k, v = layer["qkv"](x).unflatten(-1, (3, HEADS, 6)).permute(2, 0, 3, 1, 4)  # pyright: ignore
+            q, k, v = layer["qkv"](x).unflatten(-1, (3, HEADS, 6)).permute(2, 0, 3, 1, 4)
             scores = q @ k.transpose(-2, -1) * 3
             mixed = self.mix(scores, v) if self.broken in (None, at) else scores.softmax(-1) @ v
-            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))  # pyright: ignore
+            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))
         return self.head(x.mean(1))
 
 
-def traced(mix: Callable[[Tensor, Tensor], Tensor], target: int | None = None, layer: int | None = None, **options):
+def traced(mix, target=None, layer=None, **options):
     with seeded():
         model = Mixing(mix, layer)
     return vizkit.trace(vizkit.wrap(model, size_hw=SIZE_HW), PICTURE, target=target, **options)
 
 
-def by_head(product: Callable[[Tensor, Tensor], Tensor], one: Tensor, other: Tensor) -> Tensor:
+def by_head(product, one, other):
     """Of one image."""
     return torch.stack([product(one[0, head], other[0, head]) for head in range(one.shape[1])])[None]
 
 
-def after(mix: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
+def after(mix):
     return lambda scores, values: mix(scores.softmax(-1), values)
 
 
-def written(write: Callable[[Tensor], object]) -> Callable[[Tensor, Tensor], Tensor]:
-    def mix(weights: Tensor, values: Tensor) -> Tensor:
+def written(write):
+    def mix(weights, values):
         write(weights)
         return weights @ values
 
@@ -162,7 +160,7 @@ def test_a_note_of_one_layer_does_not_excuse_another():
     """The first layer gates its weights, which a note says; the second turns them round, which none says."""
     turns = iter(range(100))
 
-    def mix(scores: Tensor, values: Tensor) -> Tensor:
+    def mix(scores, values):
         weights = scores.softmax(-1)
         gated = next(turns) % 2 == 0
         return (weights * weights.sum(-2, keepdim=True) if gated else weights.mT) @ values
@@ -186,7 +184,7 @@ def test_weights_written_into_with_what_is_kept_are_the_weights_that_were_used()
 
 
 def test_weights_that_are_overwritten_after_their_use_are_red():
-    def mix(weights: Tensor, values: Tensor) -> Tensor:
+    def mix(weights, values):
         out = weights @ values
         weights.copy_(weights.flip(-1).clone())
         return out
@@ -235,7 +233,7 @@ def test_parts_lie_where_they_were_taken():
 
 
 @pytest.mark.parametrize(
-    ("equation", "expected"),
+    "equation, expected",
     [
         ("bij,bjd->bid", ((2, 3, 4), (2, 5, 4))),
         ("...ij,...jd", ((2, 3, 4), (2, 5, 4))),

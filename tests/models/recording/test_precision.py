@@ -1,6 +1,5 @@
 """The precision that products really have, by torch's flags, the device and autocast; and what a check allows then."""
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -19,7 +18,7 @@ HAS_BF16 = torch.backends.mkldnn.is_available() and torch.cpu._is_avx512_bf16_su
 
 
 @pytest.fixture(autouse=True)
-def flags() -> Iterator[None]:
+def flags():
     yield
     torch.backends.cuda.matmul.fp32_precision = "ieee"
     torch.backends.cudnn.conv.fp32_precision = "tf32"
@@ -27,20 +26,20 @@ def flags() -> Iterator[None]:
     torch.set_float32_matmul_precision("highest")
 
 
-def by_name(name: str) -> None:
+def by_name(name):
     torch.set_float32_matmul_precision(name)
 
 
-def by_old_flag(allowed: bool) -> None:
+def by_old_flag(allowed):
     torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
-def by_new_flag(precision: str) -> None:
+def by_new_flag(precision):
     torch.backends.cuda.matmul.fp32_precision = precision
 
 
 @pytest.mark.parametrize(
-    ("set_to", "value", "expected"),
+    "set_to, value, expected",
     [
         (by_name, "highest", FULL),
         (by_name, "high", LOWER["tf32"]),
@@ -111,7 +110,7 @@ def autocast(monkeypatch):
 
 
 WAYS = pytest.mark.parametrize(
-    ("lower", "words"),
+    "lower, words",
     [
         (pretend_tf32, "products in TF32"),
         (real_bf16, "products in bfloat16"),

@@ -1,12 +1,10 @@
 """Tokens lie where a trace says: every place that is claimed wrongly turns the check red, in every family, and where
 nothing can be measured the check says so."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 
 import vizkit
 from tests.drawn import noisy_picture, seeded
@@ -18,17 +16,17 @@ from vizkit.models.detection.opening import open_detector
 from vizkit.models.families import proven_places, swin, tnt, vit
 from vizkit.models.families.proven_places import proven
 from vizkit.models.recording.recorder import Call, Keep
-from vizkit.traces import Attention, Trace
+from vizkit.traces import Attention
 
 IMAGE = noisy_picture(112, 112, 1)
 FOUND = "a patch that was changed is found"
 
 
-def wrapped(model: nn.Module) -> Trace:
+def wrapped(model):
     return vizkit.trace(vizkit.wrap(model, size_hw=SIZE_HW), PICTURE)
 
 
-def of(mix: Callable[[Tensor, Tensor], Tensor], layer: int | None = None) -> Trace:
+def of(mix, layer=None):
     with seeded():
         return wrapped(Mixing(after(mix), layer))
 
@@ -48,7 +46,7 @@ def test_every_layer_of_the_bundled_models_is_where_its_trace_says(name):
 WINDOWS = swin.window_ids
 
 
-def with_shift(change: Callable[[int], int]):
+def with_shift(change):
     def ids(grid, window, shift=(0, 0), **options):
         return WINDOWS(grid, window, tuple(map(change, shift)), **options)
 
@@ -89,7 +87,7 @@ MOVED = {
 
 
 @pytest.mark.parametrize("how", ["in reverse", "next"])
-@pytest.mark.parametrize(("module", "name"), [(vit, "insects_vit"), (vit, "insects_deit")])
+@pytest.mark.parametrize("module, name", [(vit, "insects_vit"), (vit, "insects_deit")])
 def test_wrong_places_of_patches_are_red(module, name, how, monkeypatch):
     true = module.all_ids
     monkeypatch.setattr(module, "all_ids", lambda count: MOVED[how](true(count)))
@@ -145,17 +143,17 @@ def test_keys_and_values_in_another_order_together_are_right():
 class Turning(TenLines):
     """The kernel is given queries, keys and values as `turn` makes them."""
 
-    def __init__(self, turn: Callable, place: int):
+    def __init__(self, turn, place):
         super().__init__()
         self.turn, self.place = turn, place
 
     def forward(self, x):
         x = self.embed(x).flatten(2).transpose(1, 2)
         for layer in self.layers:
-            given = list(layer["qkv"](x).unflatten(-1, (3, HEADS, 6)).permute(2, 0, 3, 1, 4))  # pyright: ignore
+            given = list(layer["qkv"](x).unflatten(-1, (3, HEADS, 6)).permute(2, 0, 3, 1, 4))
             given[self.place] = self.turn(given[self.place])
             mixed = F.scaled_dot_product_attention(*given)
-            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))  # pyright: ignore
+            x = x + layer["out"](mixed.transpose(1, 2).flatten(2))
         return self.head(x.mean(1))
 
 
@@ -168,7 +166,7 @@ def test_the_kernel_is_given_keys_and_values_in_one_order(place):
 class Reversed(nn.Module):
     """Values from the end, in torch's own layer."""
 
-    def __init__(self, turn: bool):
+    def __init__(self, turn):
         super().__init__()
         self.embed, self.head, self.turn = nn.Conv2d(3, 16, 8, 8), nn.Linear(16, 5), turn
         self.layer = nn.MultiheadAttention(16, 4, batch_first=True)

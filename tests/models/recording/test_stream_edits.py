@@ -23,19 +23,19 @@ def vit():
     return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48))
 
 
-def stream(loaded: vizkit.models.Loaded, image: np.ndarray, blocks: int) -> torch.Tensor:
+def stream(loaded, image, blocks):
     """What leaves so many blocks, (1, token, channel)."""
     model = loaded.model
     x = model.norm_pre(model.patch_drop(model._pos_embed(model.patch_embed(pixels_of(loaded, image)))))
     return model.blocks[:blocks](x)
 
 
-def logits(loaded: vizkit.models.Loaded, x: torch.Tensor, blocks: int) -> torch.Tensor:
+def logits(loaded, x, blocks):
     return loaded.model.forward_head(loaded.model.norm(loaded.model.blocks[blocks:](x)))[0]
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_a_frozen_head_looks_where_it_looks_in_the_reference(kind: type) -> None:
+def test_a_frozen_head_looks_where_it_looks_in_the_reference(kind):
     loaded = wrapped(kind)
     there = trace(loaded, OTHER).attention
     frozen = trace(loaded, IMAGE, edits=["frozen:1.2"], reference=[OTHER]).attention[0].weights
@@ -46,7 +46,7 @@ def test_a_frozen_head_looks_where_it_looks_in_the_reference(kind: type) -> None
 
 
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
-def test_a_frozen_head_follows_another_and_blind_keys_stay_unseen(kind: type) -> None:
+def test_a_frozen_head_follows_another_and_blind_keys_stay_unseen(kind):
     loaded = wrapped(kind)
     followed = trace(loaded, IMAGE).attention[0].weights[:, 2]
     layer = trace(loaded, IMAGE, edits=["temperature:2=7", "frozen:2.1=1.3"]).attention[1].weights
@@ -57,7 +57,7 @@ def test_a_frozen_head_follows_another_and_blind_keys_stay_unseen(kind: type) ->
     assert float(both[..., 4].max()) == 0
 
 
-def test_dropping_is_the_shorter_sequence(vit: vizkit.models.Loaded) -> None:
+def test_dropping_is_the_shorter_sequence(vit):
     whole = trace(vit, SEEN)
     cut = trace(vit, SEEN, target=1, edits=["drop:3,7", "heads:2.1=0"])
     kept = [0, 1, 2, 4, 5, 6, 8, 9]
@@ -73,7 +73,7 @@ def test_dropping_is_the_shorter_sequence(vit: vizkit.models.Loaded) -> None:
     assert float(rest.weights[..., kept.index(9)].max()) == 0
 
 
-def test_positions_are_exchanged_shifted_and_taken_away(vit: vizkit.models.Loaded) -> None:
+def test_positions_are_exchanged_shifted_and_taken_away(vit):
     from vizkit.models.probes.positions import without_positions
 
     plain, table = trace(vit, SEEN).logits, vit.model.pos_embed.detach().clone()
@@ -92,7 +92,7 @@ def test_positions_are_exchanged_shifted_and_taken_away(vit: vizkit.models.Loade
     assert_close(vit.model.pos_embed.detach(), table, atol=0, rtol=0)
 
 
-def test_what_another_run_computed_is_put_in(vit: vizkit.models.Loaded) -> None:
+def test_what_another_run_computed_is_put_in(vit):
     other = noisy_picture(48, 48, 7)
     with torch.no_grad():
         x, there = stream(vit, SEEN, 5), stream(vit, other, 5)
@@ -109,7 +109,7 @@ def test_what_another_run_computed_is_put_in(vit: vizkit.models.Loaded) -> None:
         assert (changed - same).abs().max() > 1e-4
 
 
-def test_a_direction_is_added_and_gradients_follow(vit: vizkit.models.Loaded) -> None:
+def test_a_direction_is_added_and_gradients_follow(vit):
     direction = noise(10, 192)
     steered = trace(vit, SEEN, target=1, edits=["steer:6=2*1.5"], directions={(5, 2): direction})
     with torch.no_grad():
@@ -121,7 +121,7 @@ def test_a_direction_is_added_and_gradients_follow(vit: vizkit.models.Loaded) ->
     assert (steered.attention[11].gradient - plain.attention[11].gradient).abs().max() > 1e-6
 
 
-def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit: vizkit.models.Loaded) -> None:
+def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit):
     plain = trace(vit, SEEN)
     edits = ["positions:scramble=3", "drop:4", "heads:2.1=mean", "frozen:5", "patch:mlp.3=1,2", "uniform:7.2"]
     with pytest.raises(EditError, match="tokens"):  # the reference has all its patches
@@ -133,7 +133,7 @@ def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit: vizkit.model
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in vit.model.modules())
 
 
-def test_swins_blocks_take_what_another_run_computed() -> None:
+def test_swins_blocks_take_what_another_run_computed():
     loaded = vizkit.load("bundled:digits_swin")
     images = [noisy_picture(28, 28, seed=i) for i in (1, 2)]
     last = sum(len(stage.blocks) for stage in loaded.model.layers)
@@ -141,17 +141,17 @@ def test_swins_blocks_take_what_another_run_computed() -> None:
     assert_close(put.logits, trace(loaded, images[1]).logits, atol=1e-5, rtol=0)
 
 
-def logits_of(loaded: vizkit.models.Loaded, edits: list[str]) -> torch.Tensor:
+def logits_of(loaded, edits):
     return trace(loaded, IMAGE, edits=edits, reference=[OTHER]).logits
 
 
-def test_twenty_threads_with_their_own_edits() -> None:
+def test_twenty_threads_with_their_own_edits():
     loaded = wrapped(Fused)
     texts = [["heads:1=0"], ["temperature:2=3"], ["blind:all=2"], ["frozen:1"], []]
     expected = [logits_of(loaded, text) for text in texts]
-    wrong: list[str] = []
+    wrong = []
 
-    def run(number: int) -> None:
+    def run(number):
         for _ in range(3):
             text = texts[number % len(texts)]
             if not torch.equal(
@@ -185,7 +185,7 @@ def test_twenty_threads_with_their_own_edits() -> None:
         "temperature:3=0.1",
     ],
 )
-def test_the_text_of_an_edit_is_itself(text: str) -> None:
+def test_the_text_of_an_edit_is_itself(text):
     assert str(parse(text)) == text
 
 
@@ -216,13 +216,13 @@ def test_the_text_of_an_edit_is_itself(text: str) -> None:
         "<b>:1=0",
     ],
 )
-def test_hostile_text_gets_a_sentence(text: str) -> None:
+def test_hostile_text_gets_a_sentence(text):
     with pytest.raises(EditError, match=r"\.$"):
         parse(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "why"),
+    "text, why",
     [
         ("drop:0", "no patches"),
         ("drop:99", "9 patches"),
@@ -235,12 +235,12 @@ def test_hostile_text_gets_a_sentence(text: str) -> None:
         ("frozen:3.1=2.4", "3 heads"),
     ],
 )
-def test_what_cannot_be_done_gets_a_sentence(vit: vizkit.models.Loaded, text: str, why: str) -> None:
+def test_what_cannot_be_done_gets_a_sentence(vit, text, why):
     with pytest.raises(EditError, match=why):
         trace(vit, SEEN, edits=[text])
 
 
-def test_models_that_need_their_patches_refuse_to_drop_them() -> None:
+def test_models_that_need_their_patches_refuse_to_drop_them():
     swin = vizkit.load("bundled:digits_swin")
     image = np.zeros((28, 28, 3), dtype=np.uint8)
     for text, why in (("drop:3", "in its place"), ("positions:scramble=1", "no learned table")):

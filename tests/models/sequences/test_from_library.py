@@ -64,7 +64,7 @@ CASES = {
 }
 
 
-def saved(folder, name: str, *, tokenizer: bool = False):
+def saved(folder, name, *, tokenizer=False):
     torch.manual_seed(0)
     kind = getattr(transformers, name)
     library = kind(kind.config_class(**CASES[name])).eval()

@@ -5,7 +5,6 @@ from itertools import product
 
 import pytest
 import torch
-from torch import Tensor
 
 from tests.models.sequences.texts import VOCABULARY, made
 from vizkit.models.sequences import beam, continue_with, greedy, predictions, trace_pair, trace_text
@@ -78,24 +77,24 @@ AFTER = {(): (0.6, 0.4, 0.0), ("x",): (0.35, 0.35, 0.3), ("y",): (0.1, 0.0, 0.9)
 class Texts:
     so_far: list[tuple[str, ...]]
 
-    def rows(self, indices: Tensor) -> "Texts":
+    def rows(self, indices):
         return Texts([self.so_far[i] for i in indices.tolist()])
 
 
-def logits_after(texts: list[tuple[str, ...]]) -> Tensor:
+def logits_after(texts):
     return torch.tensor([AFTER.get(text, (0.2, 0.2, 0.6)) for text in texts]).log()
 
 
-def step(token_ids: Tensor, state: Texts) -> tuple[Tensor, Texts]:
+def step(token_ids, state):
     texts = [(*text, WORDS[i]) for text, i in zip(state.so_far, token_ids.tolist(), strict=True)]
     return logits_after(texts), Texts(texts)
 
 
-def searched(width: int, longest: int = 3):
+def searched(width, longest=3):
     return search(step, logits_after([()]), Texts([()]), WORDS, STOP, width, longest)
 
 
-def every_text(longest: int) -> dict[tuple[str, ...], float]:
+def every_text(longest):
     """All texts that end, or are as long as they may be, with their probabilities."""
     texts = {}
     for length in range(1, longest + 1):

@@ -43,7 +43,7 @@ def test_a_saved_model_comes_back(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("changes", "sentence"),
+    "changes, sentence",
     [
         ({"task": "sing"}, "names no task"),
         ({"architecture": "resnet18"}, "names no network of texts"),

@@ -19,7 +19,7 @@ TRANSFORMER = {"dim": 16, "depth": 2, "heads": 4, "hidden": 24, "max_length": 12
 RECURRENT = {"dim": 12, "hidden": 20}
 
 
-def made(name: str, seed: int = 0) -> SequenceModel:
+def made(name, seed=0):
     torch.manual_seed(seed)
     recurrent = name.startswith("seq2seq") and "transformer" not in name
     network = build(name, len(VOCABULARY), RECURRENT if recurrent else TRANSFORMER).eval().requires_grad_(False)

@@ -10,7 +10,7 @@ from vizkit.models.sources import fitting as module
 from vizkit.models.sources.fitting import candidates, fitting
 
 
-def state(mark: str, width: int = 192, patch: int = 16) -> dict[str, torch.Tensor]:
+def state(mark, width=192, patch=16):
     first = {"patch_embed.proj.weight": torch.empty(width, 3, patch, patch, device="meta")}
     return first | {mark: torch.empty(1, device="meta")}
 
@@ -125,7 +125,7 @@ PROPOSED = [
 ]
 
 
-@pytest.mark.parametrize(("mark", "width", "patch", "begin", "among", "other"), PROPOSED)
+@pytest.mark.parametrize("mark, width, patch, begin, among, other", PROPOSED)
 def test_a_mark_proposes_its_family_at_its_width(mark, width, patch, begin, among, other):
     found = candidates(state(mark, width, patch))
     assert all(name.startswith(begin) for name in found), found
@@ -152,7 +152,7 @@ def test_without_a_first_layer_neither_width_nor_patch_is_known():
     assert module._patch_and_width(state("cls_token", 384, 14)) == (14, 384)
 
 
-def empty(name: str) -> dict[str, torch.Tensor]:
+def empty(name):
     """The names and shapes of a network of torchvision."""
     with torch.device("meta"):
         return dict(getattr(torchvision.models, name)(weights=None).state_dict())
@@ -173,7 +173,7 @@ def test_of_torchvision_nothing_for_others():
     assert module._of_torchvision(state("stranger")) == []
 
 
-def test_those_that_say_least_against_the_file_come_first(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def test_those_that_say_least_against_the_file_come_first(tmp_path, monkeypatch):
     """Six are compared, three are named, equal ones in their order; what does not fit at all is left out."""
     compared = {"a": 2, "b": None, "z": 0, "c": 0, "e": 5, "f": 4, "g": 0}
     asked = []
@@ -188,7 +188,7 @@ def test_those_that_say_least_against_the_file_come_first(tmp_path, monkeypatch:
     assert asked == list("abzcef")
 
 
-def test_options_that_differ_are_counted(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def test_options_that_differ_are_counted(tmp_path, monkeypatch):
     model, file, weights = torch.nn.Linear(1, 1), "x.pth", {"w": torch.empty(1)}
     options = {"depth": 3, "num_heads": 2}
 

@@ -1,11 +1,8 @@
 """What a file's shapes say of an architecture: built again with what was found, it has the shapes of the file."""
 
-from typing import Any
-
 import pytest
 import timm
 import torch
-from torch import nn
 
 from vizkit.models.sources.following import count, followed, heads_of, square, trained_at, window_of
 from vizkit.models.sources.hub import ModelError
@@ -15,22 +12,22 @@ VIT, SWIN, SWIN2 = "test_vit", "swin_tiny_patch4_window7_224", "swinv2_tiny_wind
 SMALL = {"embed_dim": 24, "depths": (1, 2), "num_heads": (1, 2)}
 
 
-def made(name: str, **options) -> Any:
+def made(name, **options):
     with torch.device("meta"):
         return timm.create_model(name, pretrained=False, **options)
 
 
-def shapes_of(model: nn.Module) -> Shapes:
+def shapes_of(model):
     return {name: tuple(value.shape) for name, value in model.state_dict().items()}
 
 
-def found_in(name: str, shapes: Shapes, **base):
+def found_in(name, shapes, **base):
     return followed("file.pt", made(name, **base), shapes)
 
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "base", "options"),
+    "name, base, options",
     [
         (VIT, {}, {}),
         (VIT, {}, {"num_classes": 7, "depth": 2}),
@@ -51,7 +48,7 @@ def found_in(name: str, shapes: Shapes, **base):
         ("eva02_tiny_patch14_224", {"depth": 1}, {"img_size": (112, 112)}),
     ],
 )
-def test_a_vit_is_built_again(name: str, base: dict, options: dict):
+def test_a_vit_is_built_again(name, base, options):
     file = shapes_of(made(name, **base | options))
     found = found_in(name, file, **base)
     assert shapes_of(made(name, **base | found)) == file
@@ -67,7 +64,7 @@ def test_of_an_architecture_as_it_is_only_the_classes_are_told():
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "options"),
+    "name, options",
     [
         (SWIN, SMALL),
         (SWIN, {"window_size": 4, "img_size": (128, 128)}),
@@ -76,7 +73,7 @@ def test_of_an_architecture_as_it_is_only_the_classes_are_told():
         (SWIN2, {**SMALL, "window_size": 4, "img_size": (64, 64)}),
     ],
 )
-def test_a_swin_is_built_again(name: str, options: dict):
+def test_a_swin_is_built_again(name, options):
     """Published files hold the index of offsets too, from which the windows of V2 follow."""
     wanted = made(name, **options)
     file = shapes_of(wanted)
@@ -100,14 +97,14 @@ def test_the_picture_of_a_swin_from_its_mask_its_last_window_or_its_own_size():
     small = {**SMALL, "depths": (1, 1, 1, 1), "num_heads": (1, 1, 1, 1)}
     file = shapes_of(made(SWIN, **small))
 
-    def size(shapes: Shapes) -> tuple[int, int] | None:
+    def size(shapes):
         return found_in(SWIN, shapes, **small).get("img_size")
 
     assert size(file | {"layers.0.blocks.1.attn_mask": (256, 49, 49)}) == (448, 448)
     assert size(file | {"layers.0.blocks.1.attn_mask": (64, 49, 49)}) is None
     tables = {name: shape for name, shape in file.items() if name.endswith("relative_position_bias_table")}
 
-    def windows(side: int, last: int) -> Shapes:
+    def windows(side, last):
         return (
             file
             | {
@@ -149,7 +146,7 @@ def test_a_norm_after_the_mean_that_is_gone_is_said_to_be():
     "name",
     ["vit_parts_tiny", "xcit_nano_12_p16_224", "hiera_tiny_224", "tiny_vit_5m_224", "crossvit_9_240", "volo_d1_224"],
 )
-def test_a_model_that_does_not_say_what_its_patches_are_is_of_its_own_size(name: str):
+def test_a_model_that_does_not_say_what_its_patches_are_is_of_its_own_size(name):
     model = made(name)
     assert trained_at(model, shapes_of(model)) is None
 

@@ -73,7 +73,7 @@ for name, kind in json.loads(pathlib.Path("kinds.json").read_text()).items():
 """
 
 
-def merged(old: dict, new: dict) -> dict:
+def merged(old, new):
     both = {key: merged(old[key], value) for key, value in new.items() if key == "text_config"}
     return old | new | both
 
@@ -106,7 +106,7 @@ def test_a_long_index_is_read_in_linear_time(tmp_path):
     """100,000 tensors in 900 files take about as long as in 9."""
     weights = whole("vit")["model.safetensors"]
 
-    def seconds(files: int) -> float:
+    def seconds(files):
         for number in range(files):
             (tmp_path / f"{number}.safetensors").write_bytes(weights)
         places = {f"{number}": f"{number % files}.safetensors" for number in range(100_000)}

@@ -24,7 +24,7 @@ from vizkit.models.sources.sizing import (
 )
 
 
-def refused(words: str):
+def refused(words):
     return pytest.raises(ModelError, match=words)
 
 
@@ -72,7 +72,7 @@ def test_parts_and_seconds_are_limited(monkeypatch):
 
 
 def test_twenty_thousand_parts_and_five_seconds_are_the_limits(monkeypatch):
-    def many(count: int) -> nn.Module:
+    def many(count):
         model, part = nn.Module(), nn.Identity()
         for number in range(count):
             model.add_module(str(number), part)
@@ -87,7 +87,7 @@ def test_twenty_thousand_parts_and_five_seconds_are_the_limits(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "thread_time", lambda: now[0])
 
-    def slow(seconds: float) -> nn.Module:
+    def slow(seconds):
         layer = nn.Module()
         layer.register_buffer("first", torch.zeros(1))  # with which the clock begins
         now[0] += seconds
@@ -140,7 +140,7 @@ def test_a_file_of_far_more_numbers_is_of_another_model():
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "fits"),
+    "name, kind, fits",
     [
         ("weight", "float16", True),
         ("weight", "bfloat16", True),
@@ -154,7 +154,7 @@ def test_a_file_of_far_more_numbers_is_of_another_model():
         ("other.bias", "float8", False),
     ],
 )
-def test_numbers_that_are_no_weights(name: str, kind: str, fits: bool):
+def test_numbers_that_are_no_weights(name, kind, fits):
     model = nn.Linear(2, 2)
     model.register_buffer("running", torch.zeros(1, dtype=torch.long))
     model.register_buffer("table", torch.zeros(1))
@@ -167,7 +167,7 @@ def test_numbers_that_are_no_weights(name: str, kind: str, fits: bool):
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf")])
-def test_weights_that_are_no_numbers(value: float):
+def test_weights_that_are_no_numbers(value):
     model = nn.Linear(2, 2)
     model.register_buffer("count", torch.zeros(1, dtype=torch.long))
     model.register_buffer("empty", torch.zeros(0))
@@ -200,7 +200,7 @@ def test_sizes_of_a_config():
     checkpoint.refuse_layers("it", {"depths": [64, 64], "depth": -9, "width": 900})
 
 
-def nested(depth: int) -> dict:
+def nested(depth):
     return {"in": nested(depth - 1)} if depth > 1 else {"end": [1]}
 
 
@@ -270,7 +270,7 @@ def test_header_of_a_file(tmp_path):
 STATE = {"head.weight": torch.ones(2, 3), "cls_token": torch.zeros(1)}
 
 
-def kept(tmp_path, content) -> checkpoint.Checkpoint:
+def kept(tmp_path, content):
     torch.save(content, tmp_path / "a.pt")
     return checkpoint.read_checkpoint(tmp_path / "a.pt")
 
@@ -375,7 +375,7 @@ def test_code_in_a_file_is_named_and_not_run(tmp_path):
             kept(tmp_path, {"zeros": bytearray(3)})
 
 
-def packed(path, entries: dict, comment: int = 0) -> int:
+def packed(path, entries, comment=0):
     """An archive of which the pickle alone is compressed; returns its size."""
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in entries.items():

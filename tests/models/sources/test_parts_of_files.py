@@ -1,7 +1,5 @@
 """Files of several networks: never a mixture of two; the one that is meant is named, or a sentence asks for it."""
 
-from typing import Any
-
 import pytest
 import timm
 import torch
@@ -63,7 +61,7 @@ def test_a_part_of_what_has_none_is_refused(tmp_path, state):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    "content, said",
     [
         (below("model", FIRST.state_dict()) | below("ema_model", SECOND.state_dict()), "moving average"),
         (FIRST.state_dict() | below("ema.module", SECOND.state_dict()), "moving average"),
@@ -148,7 +146,7 @@ SHAPED = {  # options of the model → image size that is given, what is said, w
 @pytest.mark.parametrize("case", SHAPED)
 def test_patches_and_places_that_are_no_squares(tmp_path, case):
     options, size_hw, said, unsaid = SHAPED[case]
-    model: Any = network(**options)
+    model = network(**options)
     loaded = opened(tmp_path, model.state_dict(), image_size=size_hw)
     same(loaded, model)
     assert said in loaded.source

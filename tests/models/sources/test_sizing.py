@@ -234,7 +234,7 @@ def test_weights_that_are_no_numbers_are_refused(tmp_path, value, kind):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "said"),
+    "dtype, said",
     [
         (torch.int64, "i(nt)?64"),
         (torch.uint8, "u(int)?8"),

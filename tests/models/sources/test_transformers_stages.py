@@ -4,7 +4,6 @@ The logits of whole models are compared in `tests/models/test_transformers.py`; 
 """
 
 import re
-from typing import Any
 
 import pytest
 import torch
@@ -28,11 +27,11 @@ CONVNEXT = {"model_type": "convnext", "depths": [1, 2], "hidden_sizes": [8, 16],
 RESNET = {"embedding_size": 64, "hidden_sizes": [8, 16, 24, 32], "depths": [1, 2, 3, 4]}
 
 
-def named(names: dict[str, str], rows: int = 5) -> dict[str, torch.Tensor]:
+def named(names, rows=5):
     return {name: torch.empty(rows, 2, device="meta") for name in names}
 
 
-def args_of(found: Any) -> dict[str, Any]:
+def args_of(found):
     return {name: value for name, value in found.args.items() if name != "norm_layer"}
 
 
@@ -165,7 +164,7 @@ def test_resnet():
         {"hidden_sizes": [8, 16, 24]},
     ],
 )
-def test_a_resnet_that_timm_has_not(other: dict[str, Any]):
+def test_a_resnet_that_timm_has_not(other):
     assert resnet({**RESNET, **other}, {}) is None
     usual = {"downsample_in_first_stage": False, "downsample_in_bottleneck": False, "hidden_act": "relu"}
     assert resnet(RESNET | usual, {}) is not None

@@ -58,7 +58,7 @@ def pickled(index):
 
 
 @pytest.mark.parametrize(
-    ("edit", "words"),
+    "edit, words",
     [
         (elsewhere, "no safetensors file beside it"),
         (pickled, "no safetensors file beside it"),

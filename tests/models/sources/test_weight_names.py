@@ -8,12 +8,12 @@ from vizkit.models.sources.fitting import candidates, fitting
 from vizkit.models.sources.weight_names import from_monai, renamed
 
 
-def state(*names: str) -> dict[str, torch.Tensor]:
+def state(*names):
     return {name: torch.empty(1, device="meta") for name in names}
 
 
 @pytest.mark.parametrize(
-    ("given", "ours"),
+    "given, ours",
     [
         (("module.model.head.weight", "module.model.cls_token"), ("head.weight", "cls_token")),
         (("head.weight", "cls_token", "model.n_averaged"), ("head.weight", "cls_token")),
@@ -41,7 +41,7 @@ def state(*names: str) -> dict[str, torch.Tensor]:
         (("n_averaged",), ()),
     ],
 )
-def test_names_without_their_wrappers(given: tuple[str, ...], ours: tuple[str, ...]):
+def test_names_without_their_wrappers(given, ours):
     weights = state(*given)
     found = renamed(weights)
     assert tuple(found) == ours
@@ -73,13 +73,13 @@ def test_names_of_monai():
     assert weight_names.MONAI in weight_names.FROM_MONAI
 
 
-def shaped(mark: str, width: int, patch: int = 16) -> dict[str, torch.Tensor]:
+def shaped(mark, width, patch=16):
     first = torch.empty(width, 3, patch, patch, device="meta")
     return {"patch_embed.proj.weight": first, "blocks.0.attn.qkv.weight": first} | state(mark)
 
 
 @pytest.mark.parametrize(
-    ("mark", "width", "starts"),
+    "mark, width, starts",
     [
         ("blocks.0.attn.qkv.weight", 192, ("vit_tiny_patch16_", "deit_tiny_", "vit_tiny_patch16")),
         ("dist_token", 384, ("deit_small_distilled_",)),
@@ -96,7 +96,7 @@ def shaped(mark: str, width: int, patch: int = 16) -> dict[str, torch.Tensor]:
         ("stages.0.blocks.0.conv_dw.weight", 96, ("convnext",)),
     ],
 )
-def test_candidates_are_of_the_kind_that_a_weight_marks(mark: str, width: int, starts: tuple[str, ...]):
+def test_candidates_are_of_the_kind_that_a_weight_marks(mark, width, starts):
     weights = shaped(mark, width)
     if mark.startswith(("layer", "stages")):
         del weights["blocks.0.attn.qkv.weight"]
@@ -115,7 +115,7 @@ def test_the_patch_tells_apart_and_nothing_is_made_up():
 
 
 @pytest.mark.parametrize(
-    ("shapes", "found"),
+    "shapes, found",
     [
         ({"conv_proj.weight": (768, 3, 16, 16)}, ["torchvision:vit_b_16"]),
         ({"conv_proj.weight": (1024, 3, 32, 32)}, ["torchvision:vit_l_32"]),
@@ -124,6 +124,6 @@ def test_the_patch_tells_apart_and_nothing_is_made_up():
         ({"unknown.weight": (3,)}, []),
     ],
 )
-def test_models_of_torchvision(tmp_path, shapes: dict[str, tuple[int, ...]], found: list[str]):
+def test_models_of_torchvision(tmp_path, shapes, found):
     weights = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
     assert fitting(tmp_path / "file.pt", weights) == found

@@ -1,18 +1,15 @@
 """What `vizkit.wrap` gives of other libraries' models is what these compute themselves, or nothing is said."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.testing import assert_close
 
 import vizkit
 from tests.drawn import noisy_picture, seeded
 from vizkit.analysis.attribution.rollout import rollout
 from vizkit.models import pixels_of
-from vizkit.standalone import PicturedTrace
 from vizkit.traces import NotApplicable
 
 PICTURE = noisy_picture(96, 96)
@@ -25,7 +22,7 @@ def same_weights():
         yield
 
 
-def traced(model: nn.Module, size_hw: tuple[int, int]) -> tuple[PicturedTrace, Tensor]:
+def traced(model, size_hw):
     """The trace, and the model's input."""
     loaded = vizkit.wrap(model, size_hw=size_hw, head="softmax")
     trace = vizkit.trace(loaded, PICTURE)
@@ -33,9 +30,9 @@ def traced(model: nn.Module, size_hw: tuple[int, int]) -> tuple[PicturedTrace, T
     return trace, pixels_of(loaded, PICTURE)
 
 
-def own_weights(model: nn.Module, pixels: Tensor) -> list[Tensor]:
+def own_weights(model, pixels):
     """What every softmax module of vit-pytorch gives in a plain pass."""
-    seen: list[Tensor] = []
+    seen = []
     hooks = [m.register_forward_hook(lambda *a: seen.append(a[-1])) for m in model.modules() if type(m) is nn.Softmax]
     with torch.no_grad():
         model(pixels)
@@ -44,17 +41,17 @@ def own_weights(model: nn.Module, pixels: Tensor) -> list[Tensor]:
     return seen
 
 
-def assert_same(trace: PicturedTrace, theirs: list[Tensor]) -> None:
+def assert_same(trace, theirs):
     """Every layer's (group, head, query, key) within 1e-5."""
     for layer, weights in zip(trace.attention, theirs, strict=True):
         assert_close(layer.weights, weights.reshape(layer.weights.shape), rtol=0, atol=1e-5)
 
 
-def grids(trace: PicturedTrace) -> list[tuple[int, int] | None]:
+def grids(trace):
     return [layer.query.grid for layer in trace.attention]
 
 
-def unknown(trace: PicturedTrace) -> str:
+def unknown(trace):
     (note,) = (note for note in trace.notes if "no known places" in note)
     return note
 
@@ -89,7 +86,7 @@ def max_vit():
     return MaxViT(num_classes=5, dim=16, depth=(1, 1), dim_head=8, window_size=4, dim_conv_stem=16)
 
 
-OPENED: dict[str, tuple[Callable[[], nn.Module], int, list]] = {
+OPENED = {
     "CaiT": (cait, 32, [(4, 4), (4, 4), None, None]),
     "T2T": (t2t, 64, [(16, 16), None, None, None]),
     "CrossViT": (cross_vit, 48, [(6, 6), None, None, None]),
@@ -155,7 +152,7 @@ def test_open_clips_tower_gives_the_weights_computed_by_hand():
 
     sizes = {"patch_size": 8, "width": 32, "layers": 2, "heads": 4, "mlp_ratio": 2.0, "output_dim": 16}
     model = VisionTransformer(image_size=(24, 40), **sizes)
-    inputs: list[Tensor] = []
+    inputs = []
     loaded = vizkit.wrap(model, size_hw=(24, 40), head="embedding")
     trace = vizkit.trace(loaded, PICTURE)
     assert trace.check.passed

@@ -71,7 +71,7 @@ class Linear(nn.Module):
         return self.slope * pixels.sum((1, 2, 3))
 
 
-@pytest.mark.parametrize(("slope", "penalty"), [(1.0, 25.0), (1 / 6, 0.0), (0.0, 1.0)])  # √(3 · 3 · 4) = 6
+@pytest.mark.parametrize("slope, penalty", [(1.0, 25.0), (1 / 6, 0.0), (0.0, 1.0)])  # √(3 · 3 · 4) = 6
 def test_the_gradient_penalty_by_hand(slope, penalty):
     first, second = torch.rand(2, 5, 3, 3, 4)
     critic = Linear(slope)
@@ -155,7 +155,7 @@ def test_a_run_with_all_losses_saves_its_critic(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"model": "small_vit", "perceptual": 0.1}, "for networks that enlarge"),
         ({"model": "seq2seq_lstm", "adversarial": 0.1}, "for networks that enlarge"),

@@ -74,7 +74,7 @@ def test_a_run_learns_saves_and_tells_its_story(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("changes", "word"),
+    "changes, word",
     [
         ({"mixup": 0.2}, "mixup"),
         ({"data": "digits"}, "drawn insects, or"),

@@ -5,19 +5,18 @@ import base64
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import SWIN, VIT, click, opened, sent_to
 from vizkit.datasets import samples
 from vizkit.hosts.paper import numbers
 from vizkit.models import load
 from vizkit.ui.session.needs import NEEDS
-from vizkit.views import VIEWS, Entry
+from vizkit.views import VIEWS
 from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.subject import Subject
 
 
-def fitting(entry: Entry) -> str:
+def fitting(entry):
     """A model that the view has a meaning for: of digits, where one has."""
     models = NEEDS[entry.needs or "model"].models
     return next((name for name in models if "digits" in name), models[0])
@@ -30,14 +29,14 @@ KINDS = {
 }
 
 
-def shown(test: AppTest) -> list:
+def shown(test):
     return [entry.item.shows for entry in test.session_state["_report"].values()]
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("weighted", ["true", "false"])
 @pytest.mark.parametrize("model", [VIT, SWIN])
-def test_the_matrix_is_saved_as_it_is_shown(model: str, weighted: str):
+def test_the_matrix_is_saved_as_it_is_shown(model, weighted):
     """From the address of an earlier version; its map is the row of the matrix that is framed."""
     test = opened(
         "attention",

@@ -1,14 +1,11 @@
 """AlexNet, VGG and ResNet of torchvision, with the names and the shortcuts of their own library, on the pages that suit
 them."""
 
-from collections.abc import Callable, Iterator
-
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import fine, opened, texts
 from vizkit.device import DEVICE
-from vizkit.models import Loaded, by_name
+from vizkit.models import by_name
 from vizkit.ui.session import background, models
 
 RESNET, ALEXNET, VGG = (f"random:torchvision:{name}" for name in ("resnet18", "alexnet", "vgg16"))
@@ -61,11 +58,11 @@ SMALL = [  # the same of the other two, at 64 pixels
 
 
 @pytest.fixture(scope="module")
-def small() -> Iterator[None]:
+def small():
     """Both are opened at 64 pixels, where they are quick; their last pool then enlarges its map."""
     named = by_name.named
 
-    def sized(source: str, size_hw: tuple[int, int] | None) -> Loaded:
+    def sized(source, size_hw):
         return named(source, (64, 64) if source in (ALEXNET, VGG) and size_hw is None else size_hw)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -76,10 +73,10 @@ def small() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def at_once(monkeypatch):
     """One sample for a mean, and nothing beside the page."""
 
-    def start(name: str, work: Callable[[background.Task], None]) -> None:
+    def start(name, work):
         lock = DEVICE
         with lock:
             work(background.Task(lock))
@@ -87,14 +84,14 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(background, "start", start)
 
 
-def said(test: AppTest) -> str:
+def said(test):
     """In its texts and in its canvases."""
     return " ".join([texts(test), *(each.proto.json for each in test.main.get("bidi_component"))])
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("page", "query", "words"), OWN_SIZE, ids=str)
-def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
+@pytest.mark.parametrize("page, query, words", OWN_SIZE, ids=str)
+def test_resnet_is_at_home(page, query, words):
     test = opened(page, models=RESNET, image="china", **query)
     fine(test)
     assert words in said(test)
@@ -103,9 +100,9 @@ def test_resnet_is_at_home(page: str, query: dict[str, str], words: str):
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("model", "page", "query", "words"), SMALL, ids=str)
+@pytest.mark.parametrize("model, page, query, words", SMALL, ids=str)
 @pytest.mark.usefixtures("small")
-def test_alexnet_and_vgg_too(model: str, page: str, query: dict[str, str], words: str):
+def test_alexnet_and_vgg_too(model, page, query, words):
     test = opened(page, models=model, image="china", **query)
     test.run()
     fine(test)

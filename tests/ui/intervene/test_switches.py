@@ -5,7 +5,7 @@ import pytest
 from tests.ui.conftest import CNN, SWIN, VIT, fine, opened, sent_to, texts
 
 
-def content_of(test) -> dict:
+def content_of(test):
     (content,) = sent_to(test, "vizkit_switches")
     return content
 

@@ -7,7 +7,6 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,8 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from streamlit.runtime.media_file_manager import MediaFileManager
-from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Block, Widget
+from streamlit.testing.v1.element_tree import Block
 
 from tests.ui.session.test_links import KINDS
 from vizkit import __version__
@@ -42,7 +40,7 @@ MANY = 600  # characters of a text that a canvas is sent
 Sent = tuple[Any, str, str]  # what makes it, or what it is; its name; its type
 
 
-def steady(text: Any) -> str:
+def steady(text):
     """A text without what changes from run to run and from machine to machine."""
     text = str(text).replace(JOINER, "").replace("\n", " ⏎ ").rstrip()
     for pattern, instead in NOISE:
@@ -50,27 +48,23 @@ def steady(text: Any) -> str:
     return re.sub(r"[-−]?\d+\.\d+", _rounded, text)
 
 
-def _rounded(found: re.Match[str]) -> str:
+def _rounded(found):
     number = float(found[0].replace("−", "-"))
     return "0" if abs(number) < 5e-4 else f"{float(f'{number:.2g}'):g}"
 
 
 @contextmanager
-def sent_files() -> Iterator[dict[str, Sent]]:
+def sent_files():
     """What the pages drawn meanwhile keep for the browser, by its address."""
-    files: dict[str, Sent] = {}
+    files = {}
     add, later = MediaFileManager.add, MediaFileManager.add_deferred
 
-    def kept(
-        self: MediaFileManager, data: Any, kind: str, where: str, file_name: str | None = None, *rest: Any, **more: Any
-    ) -> str:
+    def kept(self, data, kind, where, file_name=None, *rest, **more):
         address = add(self, data, kind, where, file_name, *rest, **more)
         files[address] = data, file_name or "", kind
         return address
 
-    def promised(
-        self: MediaFileManager, make: Any, kind: str, where: str, file_name: str | None = None, **more: Any
-    ) -> str:
+    def promised(self, make, kind, where, file_name=None, **more):
         address = later(self, make, kind, where, file_name, **more)
         files[address] = make, file_name or "", kind
         return address
@@ -82,7 +76,7 @@ def sent_files() -> Iterator[dict[str, Sent]]:
         yield files
 
 
-def facts(test: AppTest, files: dict[str, Sent], contents: bool = False) -> list[str]:
+def facts(test, files, contents=False):
     """The page as lines. `contents`: what is in the files that it offers too, which takes long to make."""
     lines = [
         f"address: {name}={test.query_params[name]}" for name in sorted(test.query_params) if not name.endswith("_view")
@@ -92,14 +86,14 @@ def facts(test: AppTest, files: dict[str, Sent], contents: bool = False) -> list
     return [steady(line) for line in lines]
 
 
-def _of_block(block: Block) -> Iterator[str]:
+def _of_block(block):
     kind = getattr(block, "type", "")
     proto = getattr(block.proto, kind, None) if hasattr(block.proto, "WhichOneof") else block.proto
     if label := getattr(proto, "label", "") or getattr(proto, "title", ""):
         yield f"{kind}: {label}"
 
 
-def _of(test: AppTest, node: Any, files: dict[str, Sent], contents: bool) -> Iterator[str]:
+def _of(test, node, files, contents):
     kind, proto = node.type, node.proto
     if str(node.key).startswith(WIDTH):  # every Save has it
         return
@@ -139,9 +133,9 @@ def _of(test: AppTest, node: Any, files: dict[str, Sent], contents: bool) -> Ite
         yield f"  help: {text}"
 
 
-def _control(test: AppTest, widget: Widget) -> Iterator[str]:
+def _control(test, widget):
     """Its facts, and in a line of its own its value."""
-    proto: Any = widget.proto
+    proto = widget.proto
     options = [getattr(each, "content", each) for each in getattr(proto, "options", [])]
     more = [f"options={_listed(options)}"] if options else []
     if hasattr(proto, "min") and not options:
@@ -149,15 +143,15 @@ def _control(test: AppTest, widget: Widget) -> Iterator[str]:
     hidden = " (disabled)" if widget.disabled else ""
     yield f"{widget.type}: {proto.label}{hidden} key={widget.key} query={proto.query_param_key} {' '.join(more)}"
     metadata = test._session_state._state.get_widget_metadata(widget.id)
-    yield f"  value of {widget.key}: {metadata.serializer(widget.value) if metadata else widget.value}"  # pyright: ignore
+    yield f"  value of {widget.key}: {metadata.serializer(widget.value) if metadata else widget.value}"
 
 
-def _listed(items: list[Any]) -> str:
+def _listed(items):
     more = f" … {len(items)}" if len(items) > MOST else ""
     return f"{' | '.join(map(str, items[:MOST]))}{more}"
 
 
-def _shape(data: Any, path: str = "") -> Iterator[str]:
+def _shape(data, path=""):
     """What a canvas is sent: words as they are, of numbers how many."""
     if isinstance(data, dict):
         names = [name for name in sorted(data) if name not in ("heard", "epoch")]
@@ -187,7 +181,7 @@ def _shape(data: Any, path: str = "") -> Iterator[str]:
 PACKED = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9+/])[A-Za-z0-9+/]{20,}={0,2}")
 
 
-def _words(text: str) -> str:
+def _words(text):
     if text.startswith("data:"):
         return text.partition(",")[0]
     if len(text) > 80 and " " not in text[:80]:
@@ -197,14 +191,14 @@ def _words(text: str) -> str:
     return text if len(text) <= MANY else f"{text[:MANY]} …"
 
 
-def _lengths(data: Any) -> str:
+def _lengths(data):
     if not isinstance(data, list):
         return "words" if isinstance(data, str) else "keys" if isinstance(data, dict) else "numbers"
     inner = list(dict.fromkeys(map(_lengths, data)))
     return f"[{len(data)}] {inner[0] if len(inner) == 1 else '…' if inner else ''}".strip()
 
 
-def _chart(key: str | None, proto: Any) -> Iterator[str]:
+def _chart(key, proto):
     spec = json.loads(proto.spec)
     yield f"chart key={key} alt={proto.alt}"
     for trace in spec["data"]:
@@ -218,7 +212,7 @@ def _chart(key: str | None, proto: Any) -> Iterator[str]:
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
-def _contents(data: Any, suffix: str) -> Iterator[str]:
+def _contents(data, suffix):
     """What is in a file that is offered: keys and shapes of arrays, heads of tables, words of drawings."""
     try:
         content = data() if callable(data) else data
@@ -230,7 +224,7 @@ def _contents(data: Any, suffix: str) -> Iterator[str]:
     yield from READERS.get(suffix, lambda content: [f"{len(content)} bytes"])(content)
 
 
-def _npz(content: bytes) -> Iterator[str]:
+def _npz(content):
     with np.load(io.BytesIO(content)) as arrays:
         for name in arrays:
             array = arrays[name]
@@ -242,27 +236,27 @@ def _npz(content: bytes) -> Iterator[str]:
                 yield f"{name} {'×'.join(map(str, array.shape))} {re.sub(r'U[0-9]+', 'U', array.dtype.str)}"
 
 
-def _csv(content: bytes) -> Iterator[str]:
+def _csv(content):
     first, *rest = content.decode("utf-8-sig").splitlines()
     yield f"{len(rest)} rows: {first}"
 
 
-def _svg(content: bytes) -> Iterator[str]:
+def _svg(content):
     yield from (f"words: {words}" for words in re.findall(r"<text[^>]*>([^<]+)", content.decode()))
 
 
-def _zip(content: bytes) -> Iterator[str]:
+def _zip(content):
     yield from zipfile.ZipFile(io.BytesIO(content)).namelist()
 
 
-def _size(content: Any) -> str:
+def _size(content):
     try:
         return "×".join(map(str, Image.open(io.BytesIO(content)).size))
     except (OSError, TypeError):
         return "?"
 
 
-READERS: dict[str, Callable[[bytes], Any]] = {
+READERS = {
     "npz": _npz,
     "csv": _csv,
     "svg": _svg,

@@ -10,10 +10,10 @@ MOST = 60  # lines of a difference that are shown
 Sections = dict[str, list[str]]
 
 
-def read(page: str) -> dict[str, Sections]:
+def read(page):
     """View → section → lines."""
-    views: dict[str, Sections] = {}
-    lines: list[str] = []
+    views = {}
+    lines = []
     file = FOLDER / f"{page}.txt"
     for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
         if line.startswith(VIEW):
@@ -25,10 +25,10 @@ def read(page: str) -> dict[str, Sections]:
     return views
 
 
-def write(page: str, titles: list[str], view: str, sections: Sections) -> None:
+def write(page, titles, view, sections):
     """This view anew, the others of the page as they are; those that it no longer has go."""
     views = read(page) | {view: sections}
-    lines: list[str] = []
+    lines = []
     for title in filter(views.__contains__, titles):
         lines.append(VIEW + title)
         for name, each in views[title].items():
@@ -36,7 +36,7 @@ def write(page: str, titles: list[str], view: str, sections: Sections) -> None:
     (FOLDER / f"{page}.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
 
 
-def difference(recorded: Sections, found: Sections, whole: bool) -> str:
+def difference(recorded, found, whole):
     """What is other than it was recorded; of `found` that is not `whole`, in the sections that it has."""
     names = list(dict.fromkeys([*recorded, *found])) if whole else list(found)
     lines = []

@@ -5,7 +5,6 @@ is given another value than it has, and whoever opens the address that came of i
 """
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.ui import test_views
 from tests.ui.inventory import record, walk
@@ -13,21 +12,17 @@ from tests.ui.inventory.facts import facts, sent_files
 from tests.ui.session.test_clicks import canvases, clicked
 from tests.ui.session.test_links import models_of, set_otherwise, shown, state
 from vizkit.report import making
-from vizkit.report.item import Item
-from vizkit.report.making import Made
-from vizkit.ui.views import View
-from vizkit.views.subject import Subject
 
 pytestmark = pytest.mark.usefixtures("no_runs")
 
 
 @pytest.fixture(autouse=True)
-def drawn_once(monkeypatch: pytest.MonkeyPatch):
+def drawn_once(monkeypatch):
     """All files that a view offers are of one drawing."""
-    drawn: dict[str, Made] = {}
+    drawn = {}
     draw = making.made
 
-    def made(item: Item, inputs: Subject, width_mm: int | float | None = None) -> Made:
+    def made(item, inputs, width_mm=None):
         assert width_mm is None
         key = repr(item)
         drawn[key] = drawn.get(key) or draw(item, inputs)
@@ -37,14 +32,14 @@ def drawn_once(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.fixture(autouse=True)
-def one_record(request: pytest.FixtureRequest):
+def one_record(request):
     """The views of a data set are of one pass over it."""
     if request.node.callspec.params["stem"] == "data_set":
         request.getfixturevalue("one_pass")
 
 
-@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
-def test_a_view(stem: str, view: View):
+@pytest.mark.parametrize("stem, view", test_views.ALL.values(), ids=test_views.ALL)
+def test_a_view(stem, view):
     models = models_of(view)
     with sent_files() as files:
         test = test_views.opened(stem, view.title, models)
@@ -63,10 +58,10 @@ def test_a_view(stem: str, view: View):
     by_link(stem, view, test, models)
 
 
-def by_link(stem: str, view: View, test: AppTest, models: list[str]) -> AppTest:
+def by_link(stem, view, test, models):
     """What whoever opens the address sees, which is the same."""
 
-    def opened() -> AppTest:
+    def opened():
         return test_views.opened(stem, view.title, models, test.session_state["image"], **test.query_params)
 
     again = opened()
@@ -79,8 +74,8 @@ def by_link(stem: str, view: View, test: AppTest, models: list[str]) -> AppTest:
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
-def test_an_address_of_nonsense_opens_a_view_as_it_begins(stem: str, view: View):
+@pytest.mark.parametrize("stem, view", test_views.ALL.values(), ids=test_views.ALL)
+def test_an_address_of_nonsense_opens_a_view_as_it_begins(stem, view):
     models = models_of(view)
     for address in test_views.odd()[view.name]:
         assert [*test_views.undrawn(test_views.opened(stem, view.title, models, **address), stem, view, address)] == []

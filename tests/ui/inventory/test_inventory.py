@@ -11,13 +11,12 @@ import pytest
 from tests.ui import test_views
 from tests.ui.inventory import record, walk
 from tests.ui.test_views import toy  # noqa: F401
-from vizkit.ui.views import View
 
 pytestmark = pytest.mark.usefixtures("no_runs")
 
 
 @pytest.fixture(scope="module")
-def seconds(request: pytest.FixtureRequest):
+def seconds(request):
     """By page, said where all is recorded anew."""
     spent = defaultdict(float)
     yield spent
@@ -29,8 +28,8 @@ def seconds(request: pytest.FixtureRequest):
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize(("stem", "view"), test_views.ALL.values(), ids=test_views.ALL)
-def test_all_options_are_as_recorded(stem: str, view: View, request: pytest.FixtureRequest, seconds: dict[str, float]):
+@pytest.mark.parametrize("stem, view", test_views.ALL.values(), ids=test_views.ALL)
+def test_all_options_are_as_recorded(stem, view, request, seconds):
     begun = time.process_time()
     sections = dict(walk.sections(stem, view))
     seconds[stem] += time.process_time() - begun
@@ -66,12 +65,12 @@ def view(page):
 """
 
 
-def toy_sections(make, stem: str, code: str) -> dict[str, list[str]]:
+def toy_sections(make, stem, code):
     return dict(walk.sections(*make(stem, 'View("Toy", "A toy.", "it", ""),', "it", code)))
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "lines"),
+    "old, new, lines",
     [
         ('"Begin"', '"Start"', ["-button: Begin key=None", "+button: Start key=None"]),
         ("map=", "maps=", ["-  in Numbers (NPZ): map 2×3 <f8", "+  in Numbers (NPZ): maps 2×3 <f8"]),
@@ -85,7 +84,7 @@ def toy_sections(make, stem: str, code: str) -> dict[str, list[str]]:
         ("}.npz", "}_2.npz", ["+download: Numbers (NPZ) → flat_2.npz"]),
     ],
 )
-def test_what_is_changed_is_said(toy, old: str, new: str, lines: list[str]):  # noqa: F811
+def test_what_is_changed_is_said(toy, old, new, lines):  # noqa: F811
     before = toy_sections(toy, "toy_before", TOY)
     name = f"toy_after_{zlib.crc32((old + new).encode())}"  # a name of its own, for Python keeps what it imported
     difference = record.difference(before, toy_sections(toy, name, TOY.replace(old, new)), whole=True)

@@ -3,25 +3,21 @@
 Gives sections of lines by their titles; all but the first say what is other than in it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
 from difflib import SequenceMatcher
 from functools import partial
-from typing import Any
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
-from streamlit.testing.v1.element_tree import Widget
 
 from tests.ui import test_views
 from tests.ui.conftest import CNN, SWIN
-from tests.ui.inventory.facts import Sent, facts, sent_files, steady
+from tests.ui.inventory.facts import facts, sent_files, steady
 from tests.ui.session.test_links import PRIVATE, TYPED, models_of, others, widgets
 from vizkit.device import DEVICE
 from vizkit.ui.session import background
 from vizkit.ui.session import models as opened_models
 from vizkit.ui.session.needs import NEEDS
-from vizkit.ui.views import View, package_of
+from vizkit.ui.views import package_of
 from vizkit.ui.widgets.save import WIDTH
 
 KINDS = (SWIN, CNN)
@@ -31,7 +27,7 @@ OPTIONS = 8  # of one control that are tried
 HUGE = 1e15  # the end of a number without one
 
 
-def sections(stem: str, view: View) -> Iterator[tuple[str, list[str]]]:
+def sections(stem, view):
     """(title, lines) of a view: at its defaults, with other models, at all options, after its work."""
     models = models_of(view)
     with sent_files() as files:
@@ -45,34 +41,30 @@ def sections(stem: str, view: View) -> Iterator[tuple[str, list[str]]]:
             yield WORKED, changes(usual, worked)
 
 
-def with_others(
-    models: Iterable[str], stem: str, view: View, usual: list[str], files: dict[str, Sent]
-) -> Iterator[tuple[str, list[str]]]:
+def with_others(models, stem, view, usual, files):
     """As it opens with each of the models, of those that it is not usually given here and that fit."""
     for name in models:
         if fits(name, view):
             yield f"with {name}", changes(usual, facts(test_views.opened(stem, view.title, [name]), files))
 
 
-def fits(name: str, view: View) -> bool:
+def fits(name, view):
     read = view.reads != "nothing" and "models" in view.reads
     return name not in models_of(view) and read and (not view.needs or NEEDS[view.needs].has(opened_models.model(name)))
 
 
-def controls(stem: str, test: AppTest) -> list[str]:
+def controls(stem, test):
     """The keys of the controls that are tried."""
     return [str(widget.key) for widget in widgets(test) if not widget.disabled and tried(stem, widget)]
 
 
-def tried(stem: str, widget: Widget) -> bool:
+def tried(stem, widget):
     if widget.key in (f"{stem}_view", *PRIVATE) or str(widget.key).startswith(WIDTH):
         return False
-    return not isinstance(widget.value, str) or hasattr(widget, "options") or str(widget.key) in TYPED  # pyright: ignore
+    return not isinstance(widget.value, str) or hasattr(widget, "options") or str(widget.key) in TYPED
 
 
-def of_control(
-    opened: Callable[[], AppTest], key: str, usual: list[str], files: dict[str, Sent]
-) -> Iterator[tuple[str, list[str]]]:
+def of_control(opened, key, usual, files):
     """One control at its options, one after another."""
     test = opened()
     widget = found(test, key)
@@ -89,16 +81,16 @@ def of_control(
         yield steady(f"{key} = {value}"), changes(usual, facts(test, files))
 
 
-def found(test: AppTest, key: str) -> Any:
+def found(test, key):
     return next(each for each in widgets(test) if each.key == key)
 
 
-def after_work(stem: str, view: View, models: list[str], files: dict[str, Sent]) -> list[str] | None:
+def after_work(stem, view, models, files):
     """The page when what it works for in the background is there, by itself or after a button; None where it does no
     such work. Buttons with callbacks of their own are not pressed: they start processes."""
     began = []
 
-    def at_once(name: str, work: Callable[[background.Task], None]) -> None:
+    def at_once(name, work):
         task = background.Task(DEVICE, seen=float("inf"))
         background.run(task, work)
         st.session_state[f"_task_{name}"] = task
@@ -116,7 +108,7 @@ def after_work(stem: str, view: View, models: list[str], files: dict[str, Sent])
         return facts(test.run(), files) if began else None
 
 
-def changes(usual: list[str], other: list[str]) -> list[str]:
+def changes(usual, other):
     """What is gone (-) and what has come (+), in the order of the page; of much that is gone how it begins."""
     lines = []
     for _, a, b, c, d in SequenceMatcher(None, usual, other, autojunk=False).get_opcodes():
@@ -126,5 +118,5 @@ def changes(usual: list[str], other: list[str]) -> list[str]:
     return lines
 
 
-def titles(stem: str) -> list[str]:
+def titles(stem):
     return [view.title for view in package_of(stem).VIEWS]

@@ -2,24 +2,22 @@
 
 import pytest
 import torch
-from streamlit.testing.v1 import AppTest
 
 from tests.ui import test_views
 from vizkit.datasets.sequences.dates import VOCABULARY
 from vizkit.models.networks.sequence_models import build
 from vizkit.models.sequences import SequenceModel
-from vizkit.models.sequences.loaded import Task
 from vizkit.views.sequences import masks, typed
 from vizkit.views.sequences.known import BUNDLED
 
-KINDS: dict[str, tuple[str, Task]] = {
+KINDS = {
     "dates_transformer": ("seq2seq_transformer", "translate"),
     "dates_bert": ("masked_lm", "masked"),
     "dates_gpt": ("causal_lm", "causal"),
 }
 
 
-def random_model(source: str) -> SequenceModel:
+def random_model(source):
     name = source.partition(":")[2]
     network, task = KINDS[name]
     torch.manual_seed(0)
@@ -28,11 +26,11 @@ def random_model(source: str) -> SequenceModel:
 
 
 @pytest.fixture
-def random_models(monkeypatch: pytest.MonkeyPatch):
+def random_models(monkeypatch):
     kept = {name: random_model(f"bundled:{name}") for name in KINDS}
     for module in (typed, masks):
         monkeypatch.setattr(module, "opened", lambda of, title: (kept[BUNDLED[title]], ("random", title)))
 
 
-def opened(view: str, **query: str) -> AppTest:
+def opened(view, **query):
     return test_views.opened("sequences", view, [], **query)

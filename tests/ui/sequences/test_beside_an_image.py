@@ -14,7 +14,7 @@ from vizkit.views.sequences.steps import StepByStep
 from vizkit.views.subject import Subject, no_model, no_picture
 
 
-def shown_of(layer: str, token: int, head: int):
+def shown_of(layer, token, head):
     loaded = vizkit.load("bundled:digits_vit")
     return vizkit.show("word-steps", loaded, image="sample:digit 3", layer=layer, token=token, head=head)
 

@@ -1,7 +1,5 @@
 """Models of a folder of transformers on the page: opened by a visitor, and every view with each of the four kinds."""
 
-from pathlib import Path
-
 import pytest
 from streamlit.proto.Common_pb2 import FileURLs
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadedFileRec
@@ -20,7 +18,7 @@ SAYS = {  # what stands on a view that cannot show such a model
 }
 
 
-def view(title: str, source: str, brought: dict[str, Brought], text: str, **query: str) -> AppTest:
+def view(title, source, brought, text, **query):
     test = AppTest.from_string("from vizkit.ui.views import open_page\nopen_page('sequences')", default_timeout=600)
     test.session_state["_picture"], test.session_state["image"] = test_views.sample(test_views.IMAGE), test_views.IMAGE
     test.session_state["models"], test.session_state["_texts_brought"] = [VIT], brought
@@ -30,7 +28,7 @@ def view(title: str, source: str, brought: dict[str, Brought], text: str, **quer
 
 
 @pytest.fixture(params=CASES)
-def kind(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def kind(request, tmp_path, monkeypatch):
     """(class of the library, its digest, the models of a session)."""
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     folder = tmp_path / "model"
@@ -78,7 +76,7 @@ def test_all_views_show_it_or_say_why_not(kind):
         assert (data["fixed"], data["hidden"]) == ([0, 5], [1])
 
 
-def test_a_mask_that_was_typed_is_guessed(tmp_path: Path):
+def test_a_mask_that_was_typed_is_guessed(tmp_path):
     saved(tmp_path, "BertForMaskedLM")
     test = view("Masks", "brought:b", {"brought:b": Brought("BERT, b", str(tmp_path))}, "the [MASK] sat")
     (data,) = sent_to(test, "vizkit_predict")
@@ -87,7 +85,7 @@ def test_a_mask_that_was_typed_is_guessed(tmp_path: Path):
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_its_files_are_opened_or_refused_in_a_sentence(tmp_path: Path, whole: bool):
+def test_its_files_are_opened_or_refused_in_a_sentence(tmp_path, whole):
     saved(tmp_path, "GPT2LMHeadModel")
     test = test_views.opened("sequences", "Masks", [])
     uploader = test.file_uploader(key="texts_files")
@@ -115,16 +113,16 @@ def test_a_link_to_what_another_session_opened_is_answered_in_a_sentence():
 
 
 @pytest.fixture
-def belongings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def belongings(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     monkeypatch.setattr(uploads.st, "session_state", {"_belongings": uploads.Belongings()})
 
 
-def upload(name: str, content: bytes = b"{}") -> UploadedFile:
+def upload(name, content=b"{}"):
     return UploadedFile(UploadedFileRec(name, name, "", content), FileURLs())
 
 
-def test_several_files_of_weights_keep_their_names_and_one_may_have_any(belongings: None):
+def test_several_files_of_weights_keep_their_names_and_one_may_have_any(belongings):
     parts = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
     folder = keep_checkpoint([upload(name) for name in ("config.json", "model.safetensors.index.json", *parts)])
     assert sorted(file.name for file in folder.iterdir()) == ["config.json", *parts, "model.safetensors.index.json"]
@@ -133,15 +131,15 @@ def test_several_files_of_weights_keep_their_names_and_one_may_have_any(belongin
 
 
 @pytest.mark.parametrize(
-    ("names", "sentence"),
+    "names, sentence",
     [(("a.safetensors", "b.safetensors"), "index.json is missing"), (("config.json",), "have the same name")],
 )
-def test_files_that_cannot_be_told_apart_are_refused(belongings: None, names: tuple[str, ...], sentence: str):
+def test_files_that_cannot_be_told_apart_are_refused(belongings, names, sentence):
     with pytest.raises(UploadError, match=sentence):
         keep_checkpoint([upload(name) for name in ("config.json", *names)])
 
 
-def test_a_model_of_images_is_refused(tmp_path: Path):
+def test_a_model_of_images_is_refused(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "vit", "architectures": ["ViTModel"]}')
     test = test_views.opened("sequences", "Translate", [])
     test.file_uploader(key="texts_files").upload("config.json", (tmp_path / "config.json").read_bytes(), "a/b").run()

@@ -1,7 +1,6 @@
 """The view Masks: the example of textbooks in both ways, a model's own scores, hidden words, next words."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import fine, sent_to, texts
 from tests.ui.sequences.conftest import opened
@@ -9,11 +8,11 @@ from tests.ui.sequences.conftest import opened
 pytestmark = pytest.mark.usefixtures("random_models")
 
 
-def tables(test: AppTest) -> list[str]:
+def tables(test):
     return [element.proto.body for element in test.main.get("html") if "word-matrix" in element.proto.body]
 
 
-def chosen(test: AppTest, name: str, value: str) -> AppTest:
+def chosen(test, name, value):
     """As a click in the canvas would leave it."""
     test.session_state[name] = value
     return test.run()
@@ -34,8 +33,8 @@ def test_the_six_words_are_masked_in_both_ways():
     assert "5 rows sum to less than 1, the first to 0.268" in texts(test)
 
 
-@pytest.mark.parametrize(("mask", "rows", "columns"), [("none", 11, 11), ("cross", 41, 11)])
-def test_a_date_in_a_model_without_hatched_cells(mask: str, rows: int, columns: int):
+@pytest.mark.parametrize("mask, rows, columns", [("none", 11, 11), ("cross", 41, 11)])
+def test_a_date_in_a_model_without_hatched_cells(mask, rows, columns):
     test = opened("Masks", mask=mask, mask_text="a date")
     fine(test)
     (table,) = tables(test)

@@ -15,7 +15,7 @@ ATTENTION = ["Q, K, V", "Scores", "Mask", "Softmax", "Values", "Heads", "Add & N
 EMBEDDING, FFN = ["Word", "× √d + position"], ["FFN", "Add & Norm"]
 
 
-def steps_sent(**query: str) -> tuple[dict, dict[str, dict[str, np.ndarray]]]:
+def steps_sent(**query):
     """(what the canvas was sent, the numbers of every step by their names)."""
     test = opened("Step by step", **query)
     fine(test)
@@ -32,7 +32,7 @@ def steps_sent(**query: str) -> tuple[dict, dict[str, dict[str, np.ndarray]]]:
 
 
 @pytest.mark.parametrize(
-    ("layer", "titles"),
+    "layer, titles",
     [
         ("encoder 1", [*EMBEDDING, *ATTENTION, *FFN]),
         ("encoder 2", [*ATTENTION, *FFN]),
@@ -40,7 +40,7 @@ def steps_sent(**query: str) -> tuple[dict, dict[str, dict[str, np.ndarray]]]:
         ("decoder 2", [*ATTENTION, *ATTENTION, *FFN, "Logits"]),
     ],
 )
-def test_every_layer_has_its_steps(layer: str, titles: list[str]):
+def test_every_layer_has_its_steps(layer, titles):
     data, _ = steps_sent(steps_layer=layer, steps_token="2", step="1")
     assert [step["title"] for step in data["steps"]] == titles
     assert (data["words"][0] == "[BEGIN]") == layer.startswith("decoder")
@@ -83,7 +83,7 @@ def test_a_link_beyond_the_last_step_opens_the_usual_one_and_the_last_word():
     assert data["chosen"] == len(data["words"]) - 1
 
 
-@pytest.mark.parametrize(("step", "said"), [("6", "looks most at"), ("1", "Decoder 1, step 1 of 18, Embedding: Word.")])
-def test_the_sentence_is_of_the_step_on_show(step: str, said: str):
+@pytest.mark.parametrize("step, said", [("6", "looks most at"), ("1", "Decoder 1, step 1 of 18, Embedding: Word.")])
+def test_the_sentence_is_of_the_step_on_show(step, said):
     assert ("looks most at" in texts(opened("Step by step", step=step))) == (said == "looks most at")
     assert said in texts(opened("Step by step", step=step))

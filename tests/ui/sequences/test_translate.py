@@ -16,12 +16,12 @@ from vizkit.models.sequences import open_sequence, trace_pair
 from vizkit.models.sequences.influence import influence
 
 
-def weights(part: dict) -> np.ndarray:
+def weights(part):
     values = np.frombuffer(base64.b64decode(part["weights"]), "<f4")
     return values.reshape(part["heads"], part["queries"], part["keys"])
 
 
-def content_of(test) -> dict:
+def content_of(test):
     (content,) = sent_to(test, "vizkit_translate")
     return content
 
@@ -65,7 +65,7 @@ def test_a_link_with_words_that_the_model_has_not_is_forgotten():
 
 
 @pytest.mark.parametrize("text", ["le 21 novembre", "<b>21</b>", "1 " * 60])
-def test_a_text_that_is_no_date_gets_a_sentence(text: str):
+def test_a_text_that_is_no_date_gets_a_sentence(text):
     test = opened("sequences")
     choose(test, sequence_text=text)
     fine(test)
@@ -81,7 +81,7 @@ def test_an_example_is_taken_with_a_click():
 
 
 @pytest.mark.parametrize("model", ["LSTM", "RNN"])
-def test_a_model_without_attention_shows_shares_of_the_gradient(model: str):
+def test_a_model_without_attention_shows_shares_of_the_gradient(model):
     test = opened("sequences")
     choose(test, sequence_model=model)
     fine(test)

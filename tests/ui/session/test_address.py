@@ -5,7 +5,7 @@ from urllib.parse import parse_qs, urlsplit
 from streamlit.testing.v1 import AppTest
 
 
-def page() -> None:
+def page():
     import streamlit as st
 
     from vizkit.ui.session.address import link
@@ -30,7 +30,7 @@ def test_a_fragment_stays_where_it_is_drawn_whatever_is_sent_with_its_run():
     assert test.markdown[0].value == "Watch, Start"
 
 
-def staying() -> None:
+def staying():
     import streamlit as st
 
     from vizkit.ui.session.address import stay

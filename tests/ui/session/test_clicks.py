@@ -1,17 +1,15 @@
 """What a click on each canvas sends. That whoever opens the address sees the same: `test_every_view.py`."""
 
 import json
-from collections.abc import Callable, Iterator
 from typing import Any
 
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
-from streamlit.proto.WidgetStates_pb2 import WidgetState, WidgetStates
-from streamlit.testing.v1 import AppTest
+from streamlit.proto.WidgetStates_pb2 import WidgetState
 
 Data = dict[str, Any]
 POINT = [0.3125, 0.6875]
 # Of each canvas what a click there sends, from what the canvas was given; None where nothing can be clicked.
-CLICKS: dict[str, Callable[[Data], Data | None]] = {
+CLICKS = {
     "vizkit_look": lambda data: {"point": POINT} if data["key_grid"] else None,
     "vizkit_walk": lambda data: {"step": 5, "token": 20, "point": POINT},
     "vizkit_heads": lambda data: {"pick": [1, 2]},
@@ -44,7 +42,7 @@ CLICKS: dict[str, Callable[[Data], Data | None]] = {
     "vizkit_suspects": lambda data: {"decided": "2:label:keep"},
     "vizkit_strip": lambda data: {"name": data["tiles"][2]["name"]},
 }
-TRIGGERS: dict[str, Callable[[Data], tuple[str, Any]]] = {
+TRIGGERS = {
     "vizkit_tiles": lambda data: ("pick", data["pick"] - 1 if data["chosen"] == 0 else 0),
     "vizkit_flow": lambda data: ("block", [data["model"], 1]),
     "vizkit_race": lambda data: ("lit", data["lanes"][0]["name"]),
@@ -61,29 +59,29 @@ NOT_CLICKED = {
 }
 
 
-def chosen_frame(data: Data) -> int | None:
+def chosen_frame(data):
     ids = [frame["id"] for panel in data["panels"] for frame in panel["frames"] if frame["id"] >= 0]
     return ids[-1] if ids else None
 
 
-def next_words(data: Data) -> Data:
+def next_words(data):
     if data["mode"] == "next":
         return {"words": [data["tops"][0][1][1][0]]}
     return {"places": [at for at in range(len(data["line"])) if at not in data["fixed"]][:2]}
 
 
-def canvases(test: AppTest) -> Iterator[tuple[Any, Data]]:
+def canvases(test):
     for component in test.main.get("bidi_component"):
         if component.proto.component_name not in NOT_CLICKED:
             yield component.proto, json.loads(component.proto.json)
 
 
-def clicked(test: AppTest, proto: Any, data: Data) -> bool:
+def clicked(test, proto, data):
     """Whether there is something to click: then it has been."""
     name = proto.component_name
     assert name in {*CLICKS, *TRIGGERS}, f"Say in CLICKS or TRIGGERS of this test what a click on {name} sends."
     sent = CLICKS[name](data) if name in CLICKS else None
-    states: WidgetStates = test._tree.get_widget_states()
+    states = test._tree.get_widget_states()
     if name in TRIGGERS and data.get("pick", True) and data.get("rows") != []:
         event, value = TRIGGERS[name](data)
         state = WidgetState(id=_make_trigger_id(proto.id, "events"))

@@ -16,7 +16,7 @@ TRUE_WEIGHTS, TRUE_DISTANCE = recorder.attention_weights, forward.apart
 def nothing_remembered():
     """Models and traces made anew: what was compared before would still stand."""
 
-    def forget() -> None:
+    def forget():
         st.cache_data.clear()
         remembered.shelf.cache_clear()
 
@@ -29,7 +29,7 @@ def reversed_channels(query, key, **options):
     return TRUE_WEIGHTS(query.flip(-1), key, **options)
 
 
-def badges(test) -> list[str]:
+def badges(test):
     return [caption.value for caption in test.caption if ":material/verified:" in caption.value]
 
 

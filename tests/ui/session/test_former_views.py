@@ -11,7 +11,7 @@ from vizkit.ui.views import former_settings
 from vizkit.views import FORMER, VIEWS, class_of, replaced
 from vizkit.views.address import key_of
 from vizkit.views.controls import controls, setting
-from vizkit.views.entry import Entry, Former
+from vizkit.views.entry import Former
 
 FORMERLY = [(former, now) for now in VIEWS.values() for former in now.formerly]
 ADDRESSES = [(former, now) for former, now in FORMERLY if former.title]  # others had one that leads elsewhere
@@ -20,9 +20,9 @@ IDS = [f"{former.page or now.page}/{former.title or former.name}" for former, no
 
 @pytest.mark.product("now")
 @pytest.mark.parametrize(
-    ("former", "now"), ADDRESSES, ids=[f"{former.page or now.page}/{former.title}" for former, now in ADDRESSES]
+    "former, now", ADDRESSES, ids=[f"{former.page or now.page}/{former.title}" for former, now in ADDRESSES]
 )
-def test_an_old_address_opens_what_replaces_it(former: Former, now: Entry):
+def test_an_old_address_opens_what_replaces_it(former, now):
     stem = former.page or now.page
     test = opened(stem, **{f"{stem}_view": former.title})
     fine(test)
@@ -38,8 +38,8 @@ def test_an_old_address_opens_what_replaces_it(former: Former, now: Entry):
             assert test.session_state[key] == value
 
 
-@pytest.mark.parametrize(("former", "now"), FORMERLY, ids=IDS)
-def test_what_it_maps_exists(former: Former, now: Entry):
+@pytest.mark.parametrize("former, now", FORMERLY, ids=IDS)
+def test_what_it_maps_exists(former, now):
     cls = class_of(now.name)
     assert {*former.settings, *former.fields.values()} <= {field.name for field in fields(cls)}
     for field, value in former.settings.items():
@@ -56,7 +56,7 @@ def test_each_is_replaced_once():
 
 
 @pytest.mark.parametrize("name", FORMER)
-def test_an_old_record_opens(name: str):
+def test_an_old_record_opens(name):
     """Whatever else it held."""
     former, now = FORMER[name]
     today = to_json(Item(class_of(now.name)(), "bundled:digits_vit", "digit 3", ""))
@@ -69,7 +69,7 @@ def test_an_old_record_opens(name: str):
         from_json(record | {"kind": f"view {now.name}"})  # a record of today has no field that the view lacks
 
 
-def test_fields_keep_their_values(monkeypatch: pytest.MonkeyPatch):
+def test_fields_keep_their_values(monkeypatch):
     """Under their new names; what has none is left out."""
     now, own = VIEWS["rollout"], controls(class_of("rollout"))
     former = Former("Old", "swin", "old", {"upto": "depth"}, {"head": "2"})

@@ -2,13 +2,11 @@
 
 import io
 import os
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import VIT, choose, components, fine, opened, texts
 from vizkit.image import read_picture
@@ -17,7 +15,7 @@ from vizkit.ui.session import linked_picture, uploads
 NOT_HERE = "This link shows rocket.png, which is not here"
 
 
-def photograph(seed: int) -> bytes:
+def photograph(seed):
     buffer = io.BytesIO()
     Image.fromarray(np.random.default_rng(seed).integers(0, 255, (40, 60, 3), np.uint8)).save(buffer, "PNG")
     return buffer.getvalue()
@@ -28,21 +26,21 @@ DIGEST = read_picture(ROCKET).digest
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     monkeypatch.delenv("VIZKIT_KEEP_PICTURES", raising=False)
     return tmp_path
 
 
-def linked(page: str = "explore", **more: str) -> AppTest:
+def linked(page="explore", **more):
     return opened(page, image="rocket.png", upload=DIGEST, models=VIT, **more)
 
 
-def picture_of(test: AppTest) -> str:
+def picture_of(test):
     return test.session_state["_picture"].digest
 
 
-def uploaded() -> AppTest:
+def uploaded():
     return opened(models=VIT).file_uploader(key="uploads").upload("rocket.png", ROCKET).run()
 
 
@@ -54,7 +52,7 @@ def test_the_address_has_name_and_digest_of_an_upload_and_of_nothing_else():
     assert "upload" not in test.query_params
 
 
-def test_whoever_copies_a_link_is_told_what_it_leaves_behind(monkeypatch: pytest.MonkeyPatch):
+def test_whoever_copies_a_link_is_told_what_it_leaves_behind(monkeypatch):
     """An upload, and a model of one's own; nothing of what comes with vizkit, or is kept by the server."""
     state = SimpleNamespace(session_state={"image": "rocket.png", "models": ["a.pt", VIT]}, query_params={})
     monkeypatch.setattr(linked_picture, "st", state)
@@ -93,7 +91,7 @@ def test_whoever_has_not_the_picture_chooses_another():
 
 
 @pytest.mark.parametrize("page", ["compare", "distillation", "attention", "relevance", "rollout", "swin"])
-def test_no_page_shows_another_picture(page: str):
+def test_no_page_shows_another_picture(page):
     test = linked(page)
     assert NOT_HERE in texts(test)
     assert not components(test)
@@ -112,7 +110,7 @@ def test_a_link_that_was_tampered_with_does_no_harm():
     assert picture_of(opened(image="rocket.png", upload="../../etc", models=VIT)) != DIGEST
 
 
-def test_an_upload_is_kept_only_where_the_owner_says_so(cache: Path, monkeypatch: pytest.MonkeyPatch):
+def test_an_upload_is_kept_only_where_the_owner_says_so(cache, monkeypatch):
     uploaded()
     assert not list(cache.glob("uploads/*"))
     monkeypatch.setenv("VIZKIT_KEEP_PICTURES", "yes")
@@ -125,7 +123,7 @@ def test_an_upload_is_kept_only_where_the_owner_says_so(cache: Path, monkeypatch
     assert NOT_HERE in texts(linked())
 
 
-def test_what_lies_there_in_its_place_is_not_taken_for_it(monkeypatch: pytest.MonkeyPatch):
+def test_what_lies_there_in_its_place_is_not_taken_for_it(monkeypatch):
     monkeypatch.setenv("VIZKIT_KEEP_PICTURES", "yes")
     place = uploads.root() / ("0" * 64) / "picture.png"
     place.parent.mkdir(parents=True)

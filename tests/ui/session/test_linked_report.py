@@ -7,12 +7,10 @@ import os
 import re
 import zlib
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
 from tests.hostile import TEXT
 from tests.ui.conftest import VIT, choose, click, fine, opened, texts
@@ -28,38 +26,38 @@ REPORT = Report("Heads", (Entry(ITEM, "one"), Entry(replace(ITEM, shows=Explore(
 FILE = REPORT.to_json().encode()
 
 
-def photograph(shade: int) -> bytes:
+def photograph(shade):
     buffer = io.BytesIO()
     Image.fromarray(np.full((20, 30, 3), shade, np.uint8)).save(buffer, "PNG")
     return buffer.getvalue()
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_CACHE", str(tmp_path))
     monkeypatch.delenv("VIZKIT_KEEP_PICTURES", raising=False)
     return tmp_path
 
 
 @pytest.fixture
-def keeping(monkeypatch: pytest.MonkeyPatch) -> None:
+def keeping(monkeypatch):
     monkeypatch.setenv("VIZKIT_KEEP_PICTURES", "yes")
 
 
-def given(name: str, content: bytes) -> AppTest:
+def given(name, content):
     return opened("report").file_uploader(key="report_files").upload(name, content).run()
 
 
-def entries(test: AppTest) -> list[Entry]:
+def entries(test):
     return list(test.session_state[ENTRIES].values())
 
 
-def kept() -> AppTest:
+def kept():
     test = given("replay.json", FILE)
     return next(button for button in test.button if button.label == "Keep for a link").click().run()
 
 
-def stored() -> list[Path]:
+def stored():
     return [*uploads.root().glob("*/*.json")]
 
 
@@ -73,7 +71,7 @@ def test_what_is_here_is_not_added_twice_and_keeps_its_title():
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    "data, sentence",
     [
         (b"nothing", "This is no replay.json"),
         (b"[" * 100_000, "This is no replay.json"),
@@ -81,7 +79,7 @@ def test_what_is_here_is_not_added_twice_and_keeps_its_title():
         (Report("", REPORT.entries[:1] * (MOST_ITEMS + 1)).to_json().encode(), "figures; this one has"),
     ],
 )
-def test_a_file_that_is_no_replay_is_refused_in_one_sentence(data: bytes, sentence: str):
+def test_a_file_that_is_no_replay_is_refused_in_one_sentence(data, sentence):
     test = given("replay.json", data)
     assert sentence in test.warning[0].value.replace("\\", "")
     assert not entries(test)
@@ -98,7 +96,7 @@ def test_a_picture_of_ones_own_is_asked_for_and_given():
     assert "mine.png" in test.selectbox(key="image").options
 
 
-def test_a_model_of_another_visitor_and_a_path_are_not_opened(tmp_path: Path):
+def test_a_model_of_another_visitor_and_a_path_are_not_opened(tmp_path):
     for source in (f"checkpoint:theirs-{'a' * 64}", str(tmp_path), "run:../../etc"):
         test = given("replay.json", Report("", (Entry(replace(ITEM, source=source)),)).to_json().encode())
         assert len(test.warning) == 1
@@ -120,7 +118,7 @@ def test_the_address_holds_the_report_and_its_comments():
     assert "report" not in there.query_params
 
 
-def test_what_a_link_cannot_hold_is_said(monkeypatch: pytest.MonkeyPatch):
+def test_what_a_link_cannot_hold_is_said(monkeypatch):
     own = Report("", (REPORT.entries[0], Entry(replace(ITEM, image="mine.png"))))
     linked_here = given("replay.json", own.to_json().encode())
     assert "but for the one of an image of your own" in texts(linked_here)
@@ -131,7 +129,7 @@ def test_what_a_link_cannot_hold_is_said(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("text", ["", "x", "x" * 4000, "{}"])
-def test_a_link_gives_back_what_it_was_made_of(text: str):
+def test_a_link_gives_back_what_it_was_made_of(text):
     assert linked.unpacked(linked.packed(text)) == text.encode()
 
 
@@ -139,7 +137,7 @@ BOMB = base64.urlsafe_b64encode(zlib.compress(bytes(2**26), 9)).decode()
 
 
 @pytest.mark.parametrize("link", ["~", "~!!", "~AAAA", f"~{BOMB}", "~" + "A" * 9999, linked.packed("{}")[:-3]])
-def test_a_link_of_nothing_opens_nothing(link: str):
+def test_a_link_of_nothing_opens_nothing(link):
     assert len(linked.unpacked(link)) <= 2**22
     test = opened("report", report=link)
     assert not entries(test)
@@ -148,7 +146,7 @@ def test_a_link_of_nothing_opens_nothing(link: str):
 
 
 # ---- by a link -------------------------------------------------------------------------------------------------------
-def test_nothing_is_kept_and_nothing_opened_unless_the_owner_allows(cache: Path):
+def test_nothing_is_kept_and_nothing_opened_unless_the_owner_allows(cache):
     place = uploads.root() / hashlib.sha256(FILE).hexdigest() / "replay.json"
     place.parent.mkdir(parents=True)
     place.write_bytes(FILE)
@@ -195,7 +193,7 @@ def test_its_pictures_are_kept_too():
 
 @pytest.mark.usefixtures("keeping")
 @pytest.mark.parametrize("damage", ["old", "other", "name"])
-def test_what_is_not_that_report_is_not_opened(damage: str):
+def test_what_is_not_that_report_is_not_opened(damage):
     digest = kept().query_params["report"]
     (place,) = stored()
     if damage == "old":
@@ -208,7 +206,7 @@ def test_what_is_not_that_report_is_not_opened(damage: str):
 
 
 @pytest.mark.usefixtures("keeping")
-def test_there_is_an_end_to_what_is_kept(monkeypatch: pytest.MonkeyPatch):
+def test_there_is_an_end_to_what_is_kept(monkeypatch):
     monkeypatch.setattr(linked, "MOST_KEPT", 0)
     test = kept()
     assert "There is no room for this report here" in texts(test)

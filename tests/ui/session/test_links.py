@@ -4,8 +4,6 @@ Of every view: tests/ui/inventory/test_every_view.py.
 """
 
 import json
-from collections.abc import Iterator
-from typing import Any
 
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
@@ -15,7 +13,6 @@ from tests.ui.conftest import choose, texts
 from tests.ui.conftest import opened as shell_opened
 from vizkit.ui.asking import not_here
 from vizkit.ui.session.needs import NEEDS
-from vizkit.ui.views import View
 from vizkit.views.controls import controls
 from vizkit.views.train.landscape import LossLandscape
 
@@ -49,14 +46,14 @@ TYPED = {
 ROUNDS = 3  # a choice may bring other widgets with it
 
 
-def widgets(test: AppTest) -> Iterator[Widget]:
+def widgets(test):
     for kind in KINDS:
         for widget in test.get(kind):
             assert isinstance(widget, Widget)
             yield widget
 
 
-def unbound(test: AppTest) -> list[str]:
+def unbound(test):
     return [
         f"{widget.type} {widget.proto.label!r} (key={widget.key!r})"
         for widget in widgets(test)
@@ -64,10 +61,10 @@ def unbound(test: AppTest) -> list[str]:
     ]
 
 
-def others(test: AppTest, widget: Widget) -> list[Any]:
+def others(test, widget):
     """The values that it does not have: of a range its ends."""
     metadata = test._session_state._state.get_widget_metadata(widget.id)
-    value, proto = widget.value, widget.proto  # pyright: ignore[reportAttributeAccessIssue]
+    value, proto = widget.value, widget.proto
     if options := list(getattr(widget, "options", [])):
         now = metadata.serializer(value)
         taken = [now] if isinstance(now, str) else now or []
@@ -82,24 +79,24 @@ def others(test: AppTest, widget: Widget) -> list[Any]:
     return [end for end in (kind(proto.min), kind(proto.max)) if end != value]
 
 
-def another(test: AppTest, widget: Widget) -> Any:
+def another(test, widget):
     """A value that it does not have, and not its default, which the browser takes out of the address and an AppTest
     does not; its own where there is no other."""
     default = test._session_state._state.get_widget_metadata(widget.id).deserializer(None)
-    return next((value for value in others(test, widget) if value != default), widget.value)  # pyright: ignore[reportAttributeAccessIssue]
+    return next((value for value in others(test, widget) if value != default), widget.value)
 
 
-def state(test: AppTest) -> dict[str, Any]:
-    return {str(widget.key): widget.value for widget in widgets(test) if widget.proto.query_param_key}  # pyright: ignore[reportAttributeAccessIssue]
+def state(test):
+    return {str(widget.key): widget.value for widget in widgets(test) if widget.proto.query_param_key}
 
 
-def shown(test: AppTest) -> tuple[Any, ...]:
+def shown(test):
     """What is read, and what canvases were given; how often one was clicked it knows alone."""
     sent = [json.loads(component.proto.json) for component in test.main.get("bidi_component")]
     return texts(test), [{key: value for key, value in data.items() if key not in ("heard", "epoch")} for data in sent]
 
 
-def models_of(view: View) -> list[str]:
+def models_of(view):
     """Two that have what the view needs, where two are at hand: which of them is chosen is part of the address; or one,
     and what is shown beside it."""
     here = [name for name in NEEDS[view.needs or "model"].models if name.startswith(("bundled:", "random:"))]
@@ -108,7 +105,7 @@ def models_of(view: View) -> list[str]:
     return [*here, *(["bundled:digits_swin"] if view.needs in ("model", "transformer", "classes") else [])][:2]
 
 
-def set_otherwise(stem: str, test: AppTest) -> Iterator[str]:
+def set_otherwise(stem, test):
     """Gives every widget another value than it has; says which of them are not in the address."""
     done, loose = {f"{stem}_view"}, unbound(test)
     for _ in range(ROUNDS):
@@ -176,7 +173,7 @@ def test_a_default_that_changes_with_the_models_leaves_a_link_what_it_was():
 
 
 # ---- it can fail -----------------------------------------------------------------------------------------------------
-def careless() -> None:
+def careless():
     import streamlit as st
 
     from vizkit.ui.session.address import settle

@@ -17,7 +17,7 @@ ONE_OF_EACH = {view.needs: (stem, view) for stem, view in test_views.ALL.values(
 
 
 @cache
-def fits(source: str, need: str) -> bool:
+def fits(source, need):
     return NEEDS[need].has(models.model(source))
 
 
@@ -26,7 +26,7 @@ def test_every_need_is_that_of_a_view():
     assert {*ONE_OF_EACH, "model"} | beside == set(NEEDS)
 
 
-def test_a_family_that_expects_no_attention_is_no_transformer(monkeypatch: pytest.MonkeyPatch):
+def test_a_family_that_expects_no_attention_is_no_transformer(monkeypatch):
     loaded = models.model("bundled:digits_vit")
     assert NEEDS["transformer"].has(loaded)
     monkeypatch.setattr(FAMILIES["vit"], "expected", lambda model: 0)
@@ -39,14 +39,12 @@ def test_a_family_that_expects_no_attention_is_no_transformer(monkeypatch: pytes
 @pytest.mark.parametrize("data", ["insects", "digits"])
 @pytest.mark.parametrize("kind", ["vit", "swin", "cnn"])
 @pytest.mark.parametrize("need", ONE_OF_EACH)
-def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
-    need: str, kind: str, data: str, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(need, kind, data, monkeypatch):
     """Wherever one that comes with vizkit has what is needed and knows it."""
     (stem, view), chosen = ONE_OF_EACH[need], f"bundled:{data}_{kind}"
     for picture, pictured in PICTURES.items():
         shows = pictured if "picture" in view.reads else data  # of a picture that is not shown nothing follows
-        given: list[str] = []
+        given = []
         monkeypatch.setattr(
             "vizkit.ui.views.function_of", lambda *_, into=given: lambda page: into.extend(page.sources)
         )
@@ -65,7 +63,7 @@ def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
 
 
 @pytest.mark.parametrize(
-    ("picture", "chosen", "opens_on"),
+    "picture, chosen, opens_on",
     [
         ("mayfly nymph", [], STUDENT),
         ("china", [], STUDENT),  # of the photographs' model no class is known
@@ -73,9 +71,7 @@ def test_a_model_that_nobody_chose_knows_what_the_picture_is_of(
         ("mayfly nymph", ["bundled:insects_cnn", "bundled:insects_vit"], "bundled:insects_cnn"),
     ],
 )
-def test_distillation_opens_on_a_student_and_its_teacher_where_nobody_has_chosen(
-    picture: str, chosen: list[str], opens_on: str
-):
+def test_distillation_opens_on_a_student_and_its_teacher_where_nobody_has_chosen(picture, chosen, opens_on):
     test = test_views.opened("distillation", "Teacher and student", chosen or usual(picture), picture)
     first = next((each for each in test.segmented_control if each.key == "focus"), None)
     if picture == "china":  # whose usual model has no classes: it would only be refused

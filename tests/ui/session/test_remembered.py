@@ -3,7 +3,6 @@
 import gc
 import threading
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from vizkit.ui.session.remembered import ENTRY_BYTES, Shelf, bytes_of
 MIB = 2**20
 
 
-def array(mib: float) -> np.ndarray:
+def array(mib):
     return np.zeros(int(mib * MIB), np.uint8)
 
 
@@ -86,13 +85,13 @@ def test_many_small_things_have_no_number_at_which_they_go(shelf):
 def test_two_sessions_that_ask_for_the_same_make_it_once(shelf):
     made, inside, go = [], threading.Event(), threading.Event()
 
-    def make() -> str:
+    def make():
         made.append(1)
         inside.set()
         assert go.wait(300)
         return "trace"
 
-    found: list[str] = []
+    found = []
     ask = [threading.Thread(target=lambda: found.append(shelf.get("key", make))) for _ in range(8)]
     ask[0].start()
     assert inside.wait(300)
@@ -135,7 +134,7 @@ def test_who_waits_for_another_lays_the_device_down(shelf):
 
 
 def test_what_failed_is_made_again(shelf):
-    def fail() -> None:
+    def fail():
         raise ValueError("no")
 
     for _ in range(2):
@@ -170,7 +169,7 @@ def test_a_view_keeps_the_whole_and_the_same_array_counts_once():
     assert bytes_of(whole[:10]) == ENTRY_BYTES + 4 * MIB
     assert bytes_of(tensor[:10]) == ENTRY_BYTES + 4 * MIB
     assert bytes_of([tensor, tensor.view(2, -1), tensor[5:]]) < 4.1 * MIB
-    ring: list = [whole]
+    ring = [whole]
     ring.append(ring)
     assert bytes_of(ring) < 4.1 * MIB
 
@@ -222,12 +221,12 @@ def test_only_what_belongs_to_a_run_is_forgotten_when_its_weights_change(shelf, 
 
 @pytest.mark.rest
 @pytest.mark.parametrize(
-    ("page", "query"),
+    "page, query",
     [("explore", {}), ("relevance", {}), ("rollout", {}), ("compare", {})],
 )
 def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, query, monkeypatch):
     """The server keeps what a button would save as long as the page is open: thirty pages would hold thirty models."""
-    waiting: list = []
+    waiting = []
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)  # a thread at work holds its own
     remembered.shelf().forget(lambda key: True)
     others = held("test_vit3")  # of tests that ran before
@@ -243,18 +242,18 @@ def test_what_waits_to_be_saved_holds_no_weights_and_can_still_be_saved(page, qu
         assert make() if callable(make) else make
 
 
-def held(model: str) -> list[Loaded | Trace]:
+def held(model):
     """The models and traces of this name that are in memory. Not by `isinstance`: some objects warn when asked."""
     there = [each for each in gc.get_objects() if type(each) in (Loaded, Trace)]
     return [each for each in there if model in (each.model if type(each) is Trace else each.name)]
 
 
-def new(others: list[Loaded | Trace]) -> list[Loaded | Trace]:
+def new(others):
     return [each for each in held("test_vit3") if not any(each is other for other in others)]
 
 
 @pytest.mark.parametrize("turn", ["one", "the other"])
-def test_no_test_finds_what_another_has_computed(turn: str, cache: Path):
+def test_no_test_finds_what_another_has_computed(turn, cache):
     key = ("of no model", "what a test has computed")
     assert key not in remembered.shelf()
     assert not cache.exists()

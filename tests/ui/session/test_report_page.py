@@ -5,11 +5,9 @@ import json
 import re
 import zipfile
 from dataclasses import replace
-from typing import Any
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
 
 from tests.hostile import HOST, TEXT
 from tests.ui.conftest import CNN, VIT, choose, click, fine, opened, sent_to, texts, triggered
@@ -27,7 +25,7 @@ from vizkit.views.subject import Subject, no_model, no_picture
 FOLDER = "Folder with numbers (ZIP)"
 
 
-def with_pictures() -> AppTest:
+def with_pictures():
     """The attention of a ViT, the features of a CNN: of layer 2, head 3."""
     test = opened("explore", models=[VIT, CNN], image="digit 3", layer="2", head="3")
     for key in ("explore0", "explore1"):
@@ -40,12 +38,12 @@ def with_pictures() -> AppTest:
     return test.switch_page("pages/report.py").run()
 
 
-def models(test: AppTest) -> list[str]:
+def models(test):
     return [entry.item.source for entry in test.session_state[ENTRIES].values()]
 
 
 @pytest.mark.rest
-def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatch):
+def test_pictures_are_ordered_commented_and_saved(monkeypatch):
     test = with_pictures()
     fine(test)
     entries = test.session_state[ENTRIES]
@@ -59,7 +57,7 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
     test.text_area(key="report_comment_1").input(TEXT).run()
     test.text_input(key="report_title").input(TEXT).run()
     fine(test)
-    waiting: dict = {}
+    waiting = {}
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.update({label: make}))
     test.run()
     with zipfile.ZipFile(io.BytesIO(waiting[FOLDER]())) as archive:
@@ -78,12 +76,12 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.rest
-def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypatch):
     """Its figure and its sentence alone: the grid of heads is gone. The rest is the same text, but for numbers of
     elements."""
-    seen: list[str] = []
+    seen = []
     monkeypatch.setattr(st, "iframe", lambda page, **_: seen.append(page))
-    waiting: dict = {}
+    waiting = {}
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: waiting.update({label: make}))
     test = with_pictures()
     for length, grids in (("Whole", 1), ("Short", 0), ("Whole", 1)):
@@ -120,13 +118,13 @@ def test_what_the_tab_kept_comes_back_on_any_page():
 
 @pytest.mark.product
 @pytest.mark.parametrize("told", ["", "{}", "[" * 5000, 3, None, "x" * 5_000_000, '{"format": 1, "items": [{}]}'])
-def test_what_a_browser_forges_as_a_report_is_none(told: Any):
+def test_what_a_browser_forges_as_a_report_is_none(told):
     test = opened("report")
     triggered(test, KEPT_HERE, "kept", told)
     assert not models(test)
 
 
-def without_numbers(page: str) -> str:
+def without_numbers(page):
     return re.sub(r"vizkit-[0-9a-f]{32}", "vizkit", page)
 
 
@@ -151,7 +149,7 @@ def test_a_figure_says_whose_it_is_in_its_title_and_whose_texts_it_is_of():
     assert f"Model: {Masks().text_model}" in masks
 
 
-def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: pytest.MonkeyPatch):
+def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch):
     moved = {}
     monkeypatch.setattr(contents, "CONTENTS", lambda key, data, move: moved.update(lines=data["lines"], move=move))
     kept = {number: Entry(Item(Explore(), VIT, name, "digit 3")) for number, name in ((4, "a"), (2, "b"), (9, "c"))}
@@ -171,7 +169,7 @@ def test_a_line_of_the_contents_that_is_dragged_moves_its_picture(monkeypatch: p
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    "change, sentence",
     [
         ({"image": "mine.png"}, "no longer among your images"),
         ({"weights": "0" * 64}, "is another one than when this was saved"),

@@ -39,7 +39,7 @@ def test_sizes_licences_and_places_are_those_of_timm(source):
 
 
 @pytest.mark.parametrize(
-    ("source", "kind"),
+    "source, kind",
     [("hf-hub:openai/clip-vit-base-patch32", "CLIP"), ("hf-hub:google/siglip-base-patch16-224", "Siglip")],
 )
 def test_both_towers_are_counted(source, kind):
@@ -181,7 +181,7 @@ def picture(name="rocket.png"):
 BANNER = "shows one of them"
 
 
-@pytest.mark.parametrize(("models", "image"), [(INSECTS, "water strider"), (INSECTS, "china"), (DIGITS, "flower")])
+@pytest.mark.parametrize("models, image", [(INSECTS, "water strider"), (INSECTS, "china"), (DIGITS, "flower")])
 def test_over_a_sample_the_chip_is_enough(models, image):
     said = texts(opened(models=models, image=image))
     assert BANNER not in said

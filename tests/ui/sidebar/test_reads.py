@@ -6,12 +6,11 @@ import re
 import numpy as np
 import pytest
 from PIL import Image
-from streamlit.testing.v1 import AppTest
 
 from tests.ui import test_views
 from tests.ui.conftest import SWIN, VIT, fine, opened, texts
 from vizkit.ui.sidebar.inputs import OF_ITS_OWN
-from vizkit.ui.views import View, read_now
+from vizkit.ui.views import read_now
 
 OTHER_PICTURE, OTHER_MODELS = "mayfly nymph", ["bundled:insects_swin", "bundled:insects_vit"]
 # Detection reads the picture of the sidebar only where that is chosen; the first view of each page is a default.
@@ -19,26 +18,26 @@ PARTIAL = {name: each for name, each in test_views.ALL.items() if each[1].reads 
 KEYS = {"picture": "image", "models": "models"}
 
 
-def elements(test: AppTest) -> list[bytes]:
+def elements(test):
     """Everything that a view has drawn; a file to be made gets another number in each run."""
     protos = [getattr(element, "proto", None) for element in test.main if element.type != "download_button"]
     return [proto.SerializeToString(deterministic=True) for proto in protos if proto is not None]
 
 
-def offered(test: AppTest) -> set[str]:
+def offered(test):
     keys = {str(widget.key) for kind in ("selectbox", "multiselect") for widget in test.sidebar.get(kind)}
     return {part for part, key in KEYS.items() if key in keys}
 
 
 @pytest.fixture(autouse=True)
-def nothing_begins(tmp_path, monkeypatch: pytest.MonkeyPatch):
+def nothing_begins(tmp_path, monkeypatch):
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path / "runs"))
     monkeypatch.setattr("vizkit.ui.session.background.start", lambda name, work: None)
 
 
 @pytest.mark.rest
-@pytest.mark.parametrize(("stem", "view"), PARTIAL.values(), ids=PARTIAL)
-def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
+@pytest.mark.parametrize("stem, view", PARTIAL.values(), ids=PARTIAL)
+def test_what_a_view_does_not_read_changes_nothing(stem, view):
     models = list(test_views.NEEDS[view.needs or "model"].models[:1])
     usual = test_views.opened(stem, view.title, models)
     other = test_views.opened(
@@ -53,7 +52,7 @@ def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("page", "query", "parts"),
+    "page, query, parts",
     [
         ("train", {}, set()),
         ("explore", {}, {"picture", "models"}),
@@ -66,7 +65,7 @@ def test_what_a_view_does_not_read_changes_nothing(stem: str, view: View):
         ("patches", {"patches_view": "Cost"}, {"picture", "models"}),  # which is part of Cut
     ],
 )
-def test_the_sidebar_offers_what_the_view_reads(page: str, query: dict[str, str], parts: set[str]):
+def test_the_sidebar_offers_what_the_view_reads(page, query, parts):
     test = opened(page, **query)
     fine(test)
     assert offered(test) == parts

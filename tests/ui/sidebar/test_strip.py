@@ -9,7 +9,7 @@ from vizkit.ui.sidebar.strip import SAMPLES, SIDE_PX, tile
 LEVELS = 4.0  # mean difference that compression may leave, of 255
 
 
-def drawn() -> np.ndarray:
+def drawn():
     return np.concatenate([tile(sample(name).rgb) for name in samples()], 1)
 
 

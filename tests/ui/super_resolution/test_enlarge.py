@@ -8,12 +8,12 @@ import pytest
 from tests.ui.conftest import fine, opened, sent_to, texts
 
 
-def content_of(test) -> dict:
+def content_of(test):
     (content,) = sent_to(test, "vizkit_transfer")
     return content
 
 
-def relevance_of(content: dict) -> np.ndarray:
+def relevance_of(content):
     values = np.frombuffer(base64.b64decode(content["relevance"]), "<u2") / 65535 * 2 - 1
     return values.reshape(np.prod(content["grid"]), np.prod(content["key_grid"]))
 

@@ -24,7 +24,7 @@ AS_IT_IS = Enlarge(side=WHOLE)
 class Heard(background.Task):
     """A task that is stopped when it is heard for the last time."""
 
-    def __init__(self, last: int = 99):
+    def __init__(self, last=99):
         super().__init__(Device())
         self.last, self.said = last, []
 

@@ -1,6 +1,5 @@
 """What canvases are sent of likeness: the whole matrix, or one row where the matrix would be too large."""
 
-import pytest
 import torch
 from numpy.testing import assert_allclose
 
@@ -8,7 +7,7 @@ from vizkit.traces import Tokens
 from vizkit.views import rows_of
 
 
-def test_a_large_grid_sends_the_row_of_the_chosen_token_and_never_makes_the_matrix(monkeypatch: pytest.MonkeyPatch):
+def test_a_large_grid_sends_the_row_of_the_chosen_token_and_never_makes_the_matrix(monkeypatch):
     table, tokens = torch.randn(1 + 5 * 7, 3), Tokens("image", ("cls",), (5, 7))
     whole = rows_of.similarity_for_browser(table, tokens, (0.5, 0.5))
     assert whole.values.shape == (36, 36)

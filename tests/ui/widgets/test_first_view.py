@@ -19,7 +19,7 @@ from vizkit.views.subject import Subject
 SAID, DIFFERS, WAITING = "shown at first agrees", "was not what the model computes", "while the models are being loaded"
 
 
-def live() -> dict[str, first.Blocks]:
+def live():
     of = {}
     name = samples.names()[0]
     for source in bundled.usual(name):
@@ -29,7 +29,7 @@ def live() -> dict[str, first.Blocks]:
     return first.record(of)
 
 
-def canvases(parts: object) -> list[dict]:
+def canvases(parts):
     """What each canvas was given, those beside one another too."""
     if isinstance(parts, list):
         return [found for part in parts for found in canvases(part)]
@@ -38,7 +38,7 @@ def canvases(parts: object) -> list[dict]:
     return [parts["data"]] if "data" in parts else canvases([*parts.values()])
 
 
-def changed(parts: first.Blocks, place: int, **facts: object) -> first.Blocks:
+def changed(parts, place, **facts):
     again = json.loads(json.dumps(parts))
     canvases(again)[place].update(facts)
     return again
@@ -66,7 +66,7 @@ def test_a_recording_of_something_else_is_noticed():
     assert not first.differs(kept, changed(kept, 0, point=(0.1, 0.1), sentence="Another query's."))
 
 
-def test_it_stands_in_until_the_models_are_there_and_is_compared_with_them(monkeypatch: pytest.MonkeyPatch):
+def test_it_stands_in_until_the_models_are_there_and_is_compared_with_them(monkeypatch):
     monkeypatch.setattr(first, "applies", lambda: True)
     test = opened(image=samples.names()[0], shows="alike patches")
     assert SAID in texts(test)
@@ -81,7 +81,7 @@ def test_it_stands_in_until_the_models_are_there_and_is_compared_with_them(monke
 
 @pytest.mark.product
 @pytest.mark.parametrize("asks", [{"models": SWIN}, {"image": "cat"}, {"layer": "2"}, {"scale": "linear"}])
-def test_any_other_view_waits_for_its_model(asks: dict[str, str], monkeypatch: pytest.MonkeyPatch):
+def test_any_other_view_waits_for_its_model(asks, monkeypatch):
     monkeypatch.setattr(first, "ready", lambda: False)  # torch is still on its way
     test = opened(**asks)
     assert SAID not in texts(test)

@@ -1,24 +1,23 @@
 """Guidance on the pages: help that stays open at the side, and a computed sentence below what it is about."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.ui.conftest import VIT, choose, opened, texts
 
 SIGN = ":material/insights:"
 
 
-def remarks(test: AppTest) -> list[str]:
+def remarks(test):
     return [each.value for each in test.markdown if SIGN in each.value]
 
 
-def help_of(test: AppTest) -> list[bool]:
+def help_of(test):
     """Whether it is open, of every "How to read this"."""
     return [each.proto.expanded for each in test.expander if each.label == "How to read this"]
 
 
 @pytest.mark.parametrize("page", ["explore", "positions"])
-def test_help_stays_open_at_the_side_of_every_page(page: str):
+def test_help_stays_open_at_the_side_of_every_page(page):
     test = opened(page, models=VIT, image="digit 3")
     assert help_of(test) == [False]
     choose(test, help_at_side=True)

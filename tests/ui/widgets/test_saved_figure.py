@@ -4,7 +4,6 @@ command and the notebook."""
 import io
 import json
 import re
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -23,26 +22,26 @@ METHODS_OF_IT = ("rollout", "generic_relevance", "grad_cam")
 
 
 @pytest.fixture
-def files(monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], bytes]]:
+def files(monkeypatch):
     """What the page offers to save."""
-    found: dict[str, Callable[[], bytes]] = {}
+    found = {}
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: found.update({label: make}))
     return found
 
 
-def panels(svg: str) -> list[list[tuple[float, float]]]:
+def panels(svg):
     """(left, width) of each map of a drawing, row by row."""
-    rows: dict[str, list[tuple[float, float]]] = {}
+    rows = {}
     for x, y, width in OVERLAY.findall(svg):
         rows.setdefault(y, []).append((float(x), float(width)))
     return list(rows.values())
 
 
-def words(svg: str) -> list[tuple[float, str]]:
+def words(svg):
     return [(float(size), text) for size, text in re.findall(r'font-size="([\d.]+)"[^>]*>([^<]*)<', svg)]
 
 
-def drawn_by(command: list[str], tmp_path) -> str:
+def drawn_by(command, tmp_path):
     file = tmp_path / "figure.svg"
     assert main(["show", *command, "-o", str(file)]) == 0
     return file.read_text()

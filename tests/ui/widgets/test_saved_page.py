@@ -18,7 +18,7 @@ from vizkit.ui.widgets.save import WIDTH, _file
 from vizkit.views.sequences.masks import Masks
 
 
-@pytest.mark.parametrize(("view", "of"), [(Toy(3), subject()), (Masks(), NOTHING)], ids=["played", "no model"])
+@pytest.mark.parametrize("view, of", [(Toy(3), subject()), (Masks(), NOTHING)], ids=["played", "no model"])
 def test_a_view_is_saved_as_a_page_that_plays(view, of):
     source = "bundled:digits_vit" if of is not NOTHING else ""
     page = _file(Item(view, source, "Toy" if source else "", ""), of, "html", None)().decode()
@@ -28,7 +28,7 @@ def test_a_view_is_saved_as_a_page_that_plays(view, of):
     assert page.count("<title>") == 1
 
 
-def test_a_picture_is_as_wide_as_the_dialog_says(monkeypatch: pytest.MonkeyPatch):
+def test_a_picture_is_as_wide_as_the_dialog_says(monkeypatch):
     test, files = opened("rollout", models=VIT, image="digit 3"), dict[str, Callable[[], bytes]]()
     monkeypatch.setattr(st, "download_button", lambda label, make, *_, **__: files.update({label: make}))
     width = test.number_input(key=f"{WIDTH}rollout0")

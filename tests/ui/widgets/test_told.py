@@ -2,7 +2,7 @@
 
 import ast
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import walk_packages
 from types import MappingProxyType
@@ -23,7 +23,7 @@ from vizkit.views.rules import POINT, RefusedError, below, maybe, number, one_of
 
 
 # ---- one place -------------------------------------------------------------------------------------------------------
-def trusting(path: str, code: str) -> Iterator[str]:
+def trusting(path, code):
     """Where a module reads what the browser tells without the reader."""
     for node in ast.walk(ast.parse(code)):
         where = f"{path}:{getattr(node, 'lineno', 0)}"
@@ -54,7 +54,7 @@ def test_what_the_browser_tells_is_read_in_one_place():
         "st.dataframe(table, on_select=picked)",
     ],
 )
-def test_a_module_that_reads_it_by_itself_is_found(code: str):
+def test_a_module_that_reads_it_by_itself_is_found(code):
     assert list(trusting("toy.py", code))
 
 
@@ -143,7 +143,7 @@ ELSEWHERE = {
     "vizkit_lesson_memory",
 }
 NUMBERS = (math.nan, math.inf, -math.inf, 1e9, -1e9, 2**70, -1, 0, 0.5, 3, True, False)
-FORGED: tuple[Any, ...] = (
+FORGED = (
     None,
     *NUMBERS,
     "",
@@ -183,12 +183,12 @@ def test_every_canvas_stands_in_the_table():
 
 
 @pytest.fixture
-def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, canvas.Rule]]:
+def rules(monkeypatch):
     """Of every canvas that is mounted the rules of its values, by their names."""
-    heard: dict[str, dict[str, canvas.Rule]] = {}
+    heard = {}
     mount = Canvas.__call__
 
-    def listening(self: Canvas, key: str, *given: Any, **tells: Any) -> None:
+    def listening(self, key, *given, **tells):
         name = next(name for name, known in Canvas.known.items() if known is self)
         heard.setdefault(name, {name: both[0] for name, both in tells.items() if isinstance(both, tuple) and both[1]})
         return mount(self, key, *given, **tells)
@@ -197,7 +197,7 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, canvas.Rule]]:
     return heard
 
 
-def accepted(rule: canvas.Rule, value: object) -> bool:
+def accepted(rule, value):
     try:
         rule(value)
     except RefusedError:
@@ -206,10 +206,8 @@ def accepted(rule: canvas.Rule, value: object) -> bool:
 
 
 @pytest.mark.product
-@pytest.mark.parametrize(("name", "told"), TELL.items(), ids=TELL)
-def test_forged_values_leave_a_page_as_it_was(
-    name: str, told: Told, rules: dict[str, dict[str, canvas.Rule]], monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.parametrize("name, told", TELL.items(), ids=TELL)
+def test_forged_values_leave_a_page_as_it_was(name, told, rules, monkeypatch):
     """What breaks a rule changes nothing; all that keeps to one is drawn, and what the script sends is among it."""
     if not told.steps:
         monkeypatch.setattr("vizkit.ui.host.FRAMES_BYTES", 0)
@@ -232,9 +230,9 @@ def test_forged_values_leave_a_page_as_it_was(
                 assert sent_to(forged(test, name, {event: value}), name)
 
 
-def test_what_a_canvas_tells_that_has_left_the_page_is_dropped(monkeypatch: pytest.MonkeyPatch):
+def test_what_a_canvas_tells_that_has_left_the_page_is_dropped(monkeypatch):
     monkeypatch.setattr(st, "session_state", {"there": {"step": 1}})
-    told: list[int] = []
+    told = []
     for key in ("gone", "there"):
         canvas.hear(key, "step", below(2), told.append)
     assert told == [1]
@@ -254,8 +252,8 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize(("rule", "taken", "refused"), RULES)
-def test_a_rule_takes_its_values_and_no_others(rule: canvas.Rule, taken: tuple, refused: tuple):
+@pytest.mark.parametrize("rule, taken, refused", RULES)
+def test_a_rule_takes_its_values_and_no_others(rule, taken, refused):
     assert [value for value in taken if not accepted(rule, value)] == []
     assert [value for value in refused if accepted(rule, value)] == []
 
@@ -277,8 +275,8 @@ LINKS = {
 }
 
 
-@pytest.mark.parametrize(("text", "place"), LINKS.items(), ids=range(len(LINKS)))
-def test_a_link_is_read_by_the_same_rule(monkeypatch: pytest.MonkeyPatch, text: str, place: tuple[int, int] | None):
+@pytest.mark.parametrize("text, place", LINKS.items(), ids=range(len(LINKS)))
+def test_a_link_is_read_by_the_same_rule(monkeypatch, text, place):
     monkeypatch.setattr(st, "query_params", {"at": text})
     assert linked("at", tuple_of(below(5), below(5))) == place
 
@@ -299,7 +297,7 @@ PLACES = {
     "value", ["9" * 5000, "9" * 5000 + ".1", "nan,-1", "-inf"], ids=["digits", "dot", "nan", "inf"]
 )
 @pytest.mark.parametrize("page", PLACES)
-def test_no_place_in_a_link_breaks_a_page(page: str, value: str):
+def test_no_place_in_a_link_breaks_a_page(page, value):
     view, names = PLACES[page]
     needs = next(each.needs for each in package_of(page).VIEWS if each.title == view)
     opened(page, view, [NEEDS[needs or "model"].models[0]], **dict.fromkeys(names, value))

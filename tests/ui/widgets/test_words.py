@@ -13,7 +13,7 @@ from vizkit.views.licences import licence_words
 
 
 @pytest.mark.parametrize(
-    ("licence", "words"),
+    "licence, words",
     [
         ("mit", "MIT licence"),
         ("apache-2.0", "Apache 2.0 licence"),
@@ -24,12 +24,12 @@ from vizkit.views.licences import licence_words
         (NO_LICENCE, f"licence {NO_LICENCE}"),
     ],
 )
-def test_a_licence_is_written_as_its_authors_write_it(licence: str, words: str):
+def test_a_licence_is_written_as_its_authors_write_it(licence, words):
     assert licence_words(licence) == words
 
 
-def test_a_file_is_named_after_the_settings_that_it_shows(monkeypatch: pytest.MonkeyPatch):
-    files: list[str] = []
+def test_a_file_is_named_after_the_settings_that_it_shows(monkeypatch):
+    files = []
     monkeypatch.setattr(st, "download_button", lambda label, make, file, *_, **__: files.append(file))
     opened("explore", models=["bundled:digits_vit"], image="digit 3", layer="2", head="3")
     stems = {file.rpartition(".")[0] for file in files}

@@ -19,11 +19,10 @@ from vizkit.views.explore import Explore
 from vizkit.views.rollout import Rollout
 from vizkit.views.settled import flat
 from vizkit.views.swin.window import Window
-from vizkit.views.view import View
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
-def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str):
+def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name):
     of = subject(name)
     blocks = flat(Statistics(layer=2, head=3).show(of))
     (entropy,) = (each for each in flat(Statistics(shows="entropy", layer=2, head=3).show(of)) if isinstance(each, Map))
@@ -37,7 +36,7 @@ def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str
 
 
 @pytest.mark.parametrize(
-    ("view", "model"),
+    "view, model",
     [
         (Explore(), "digits_vit"),
         (Explore(layer=2), "digits_swin"),
@@ -47,7 +46,7 @@ def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name: str
         (Window(), "digits_swin"),
     ],
 )
-def test_small_maps_mark_on_paper_the_query_of_the_large_one(view: View, model: str):
+def test_small_maps_mark_on_paper_the_query_of_the_large_one(view, model):
     of = subject(model)
     blocks = flat(view.show(of))
     large = next(each for each in blocks if isinstance(each, Map))

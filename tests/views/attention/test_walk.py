@@ -36,11 +36,11 @@ def seed():
     torch.manual_seed(0)
 
 
-def numbers(content: dict, name: str) -> np.ndarray:
+def numbers(content, name):
     return np.frombuffer(base64.b64decode(content[name]), "<f4").astype(float)
 
 
-def weights_of(content: dict) -> tuple[np.ndarray, np.ndarray]:
+def weights_of(content):
     """(the weights, the output of the head), as the browser computes them."""
     query, keys = numbers(content, "query"), np.frombuffer(base64.b64decode(content["key_ids"]), "<i4")
     scores = numbers(content, "key").reshape(len(keys), -1) @ query * content["scale"]
@@ -49,7 +49,7 @@ def weights_of(content: dict) -> tuple[np.ndarray, np.ndarray]:
     return weights, weights @ numbers(content, "value").reshape(len(keys), -1)
 
 
-def case(which: str, window: int = 0):
+def case(which, window=0):
     loaded = LOADERS[which]()
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
     trace = families.trace(loaded, pixels)
@@ -58,7 +58,7 @@ def case(which: str, window: int = 0):
 
 @pytest.mark.product
 @pytest.mark.parametrize("which", ["vit", "deit", "dinov2", "swin", "swin v2"])
-def test_the_script_gets_the_traces_numbers(which: str):
+def test_the_script_gets_the_traces_numbers(which):
     parts, recorded = case(which, window=1)
     position, head = int((parts.query_ids >= 0).nonzero()[-1]), parts.weights.shape[0] - 1
     row = Row(parts, head_of(parts, head), position, 1)
@@ -86,7 +86,7 @@ def test_the_script_gets_the_traces_numbers(which: str):
     assert largest(differences(recorded, row)) < 1e-5
 
 
-def largest(off: tuple[float, float | None]) -> float:
+def largest(off):
     return max(each for each in off if each is not None)
 
 
@@ -132,12 +132,12 @@ def test_the_words_are_those_of_these_numbers():
     assert (row.place_of(0), row.place_of(4), row.place_of(99)) == (0, 3, 0)
 
 
-def of_blocks(view: WalkThrough, of: Subject, kind: type) -> list:
+def of_blocks(view, of, kind):
     return [block for block in flat(view.show(of)) if isinstance(block, kind)]
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
-def test_it_opens_on_the_softmax_of_the_clearest_map(name: str):
+def test_it_opens_on_the_softmax_of_the_clearest_map(name):
     of = subject(name)
     grid = of.layers[0].key.grid
     assert grid is not None
@@ -160,7 +160,7 @@ def test_it_opens_on_the_softmax_of_the_clearest_map(name: str):
 
 
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin", "insects_deit"])
-def test_most_attended_is_what_the_last_layer_attends_to(name: str):
+def test_most_attended_is_what_the_last_layer_attends_to(name):
     of = subject(name)
     (canvas, *_) = of_blocks(WalkThrough(head="strongest", query="most attended"), of, Canvas)
     last = of.layers[-1]

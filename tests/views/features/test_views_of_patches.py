@@ -157,14 +157,14 @@ def test_of_a_network_without_keys_the_outputs_are_said_to_be_used():
 
 
 # ---- match -----------------------------------------------------------------------------------------------------------
-def pointed(of: Subject, point: tuple[float, float]) -> Subject:
+def pointed(of, point):
     """The same, where somebody has set the cursor."""
     there = Subject(of.open, of.rgb, image=of.image, point=point)
     there.marked = True
     return there
 
 
-def symmetric() -> Subject:
+def symmetric():
     """An image that is its own mirror image."""
     of = subject("digits_vit")
     half = samples.picture("digit 3")[:, :4]

@@ -22,7 +22,7 @@ MARKED, BLOCK, UNIT = (7, 20, 33), 1, 17
 
 
 @cache
-def planted(pool: str = "cls") -> Subject:
+def planted(pool="cls"):
     """A ViT of 6 × 6 patches and random weights: one neuron of block 2 adds a long vector where a patch is white."""
     generator = torch.Generator().manual_seed(5)
     rgb = torch.randint(60, 140, (48, 48, 3), generator=generator).to(torch.uint8).numpy()

@@ -27,20 +27,20 @@ from vizkit.views.settled import flat
 from vizkit.views.subject import Subject
 
 
-def shown(view, of) -> list:
+def shown(view, of):
     return list(flat(view.show(of)))
 
 
-def said(blocks: list) -> str:
+def said(blocks):
     return " ".join(block.text for block in blocks if isinstance(block, Said | Line))
 
 
-def numbers(blocks: list) -> dict:
+def numbers(blocks):
     (made,) = [block.make() for block in blocks if isinstance(block, Numbers)]
     return dict(made)
 
 
-def chart(blocks: list, word: str):
+def chart(blocks, word):
     return next(block.figure for block in blocks if isinstance(block, Chart) and word in block.alt)
 
 
@@ -202,9 +202,9 @@ def test_the_sum_of_a_swin_begins_with_what_enters_its_last_stage_and_its_head_r
 
 
 @pytest.mark.parametrize(
-    ("name", "read"), [("digits_vit", "the class token"), ("insects_deit", "the class and the distillation token")]
+    "name, read", [("digits_vit", "the class token"), ("insects_deit", "the class and the distillation token")]
 )
-def test_the_answer_is_read_off_every_layer(name: str, read: str):
+def test_the_answer_is_read_off_every_layer(name, read):
     of = subject(name)
     blocks = shown(Lenses(layer=3), of)
     assert f"Read off {read}, the answer" in said(blocks)
@@ -224,8 +224,8 @@ def test_the_answer_is_read_off_every_layer(name: str, read: str):
 
 # ---- the smallest set ------------------------------------------------------------------------------------------------
 @pytest.mark.product
-@pytest.mark.parametrize(("name", "parts"), [("digits_vit", "heads"), ("digits_cnn", "patches")])
-def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name: str, parts: str):
+@pytest.mark.parametrize("name, parts", [("digits_vit", "heads"), ("digits_cnn", "patches")])
+def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name, parts):
     blocks = shown(Smallest(parts=parts, goal="flip"), subject(name))
     assert "the answer is no longer 3" in said(blocks)
     found = numbers(blocks)
@@ -240,7 +240,7 @@ def test_a_smaller_set_may_exist_only_of_more_than_one():
     assert "at 60 %; without any it has 10 %" in words[0]
 
 
-def test_of_a_large_model_regions_of_some_patches_are_taken_so_that_the_search_ends(monkeypatch: pytest.MonkeyPatch):
+def test_of_a_large_model_regions_of_some_patches_are_taken_so_that_the_search_ends(monkeypatch):
     of = subject("digits_vit")
     assert Smallest().grid(of) == (8, 8)
     monkeypatch.setattr("vizkit.views.intervene.smallest.AT_ONCE", 0)
@@ -262,7 +262,7 @@ def test_what_was_taken_before_a_stop_is_shown():
     class Enough(Exception):  # noqa: N818
         pass
 
-    def progress(done: int, total: int) -> None:
+    def progress(done, total):
         if len(of.find((*job.key, "so far"))) == 2:
             raise Enough
 
@@ -274,7 +274,7 @@ def test_what_was_taken_before_a_stop_is_shown():
 
 
 # ---- heads, similarity, deciding parts -------------------------------------------------------------------------------
-def titled(name: str) -> Subject:
+def titled(name):
     """As a page names a bundled model."""
     of = subject(name)
     return Subject(lambda: of.loaded, of.original, image=of.image)
@@ -330,7 +330,7 @@ def test_another_model_is_measured_when_it_is_asked_for():
     assert list(later.show({})) == []
 
 
-def test_a_model_without_classes_loses_likeness(monkeypatch: pytest.MonkeyPatch):
+def test_a_model_without_classes_loses_likeness(monkeypatch):
     monkeypatch.setattr(heads_known, "IMAGES", 2)
     monkeypatch.setattr("vizkit.evaluation.inside.heads.REFERENCES", 2)
     loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
@@ -366,7 +366,7 @@ def test_a_bundled_model_with_itself_and_with_another_one():
     assert said(shown(LayerSimilarity(), of)) == said(other), "of two that are shown it opens on both"
 
 
-def test_what_a_model_never_learned_is_said_of_the_images_that_it_is_measured_on(monkeypatch: pytest.MonkeyPatch):
+def test_what_a_model_never_learned_is_said_of_the_images_that_it_is_measured_on(monkeypatch):
     loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     monkeypatch.setattr(similarity, "IMAGES", 8)

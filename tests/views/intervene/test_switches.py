@@ -21,28 +21,28 @@ from vizkit.views.rules import RefusedError
 from vizkit.views.settled import flat, settled
 
 
-def shown(view: Switches, name: str = "digits_vit", of=None) -> list:
+def shown(view, name="digits_vit", of=None):
     return list(everything(settled(view.show(of or subject(name)))))
 
 
-def sent(view: Switches, name: str = "digits_vit", of=None) -> dict:
+def sent(view, name="digits_vit", of=None):
     return next(block.data for block in shown(view, name, of) if isinstance(block, Canvas))
 
 
-def tiles_of(view: Switches, of) -> Tiles:
+def tiles_of(view, of):
     return next(block for block in flat(view.show(of)) if isinstance(block, Tiles))
 
 
-def said(view: Switches, name: str = "digits_vit", of=None) -> str:
+def said(view, name="digits_vit", of=None):
     return next(block.text for block in shown(view, name, of) if isinstance(block, Said))
 
 
 @pytest.mark.product
 @pytest.mark.parametrize(
-    ("name", "tool", "grid"),
+    "name, tool, grid",
     [("digits_vit", "Hide", (8, 8)), ("digits_swin", "Erase", (16, 16)), ("digits_cnn", "Erase", (16, 16))],
 )
-def test_without_changes_before_is_after(name: str, tool: str, grid: tuple[int, int]):
+def test_without_changes_before_is_after(name, tool, grid):
     content = sent(Switches(NONE), name)
     assert (content["hidden"], content["off"], content["changes"]) == ((), (), NONE)
     assert (content["tool"], content["grid"]) == (tool, grid)
@@ -51,8 +51,8 @@ def test_without_changes_before_is_after(name: str, tool: str, grid: tuple[int, 
 
 
 # ---- guessed first, and what was tried -------------------------------------------------------------------------------
-@pytest.mark.parametrize(("name", "asks"), [("insects_deit", "Which head"), ("digits_cnn", "Which patch")])
-def test_it_opens_with_nothing_changed_and_asks_which_part_is_needed_most(name: str, asks: str):
+@pytest.mark.parametrize("name, asks", [("insects_deit", "Which head"), ("digits_cnn", "Which patch")])
+def test_it_opens_with_nothing_changed_and_asks_which_part_is_needed_most(name, asks):
     of = subject(name)
     content = sent(Switches(), of=of)
     assert (content["changes"], content["off"], content["edited"], content["costliest"]) == (NONE, (), (), "")
@@ -132,7 +132,7 @@ def test_a_link_with_edits_shows_them_and_what_follows():
 
 
 # ---- what the canvas tells -------------------------------------------------------------------------------------------
-def told(view: Switches, of, **changed) -> str:
+def told(view, of, **changed):
     at = place(of)
     nothing = {"number": 1, "back": None, "hidden": [], "off": [], "hot": [1.0] * len(at.heads), "painted": []}
     rule = view.told(at, view.made(at))
@@ -140,7 +140,7 @@ def told(view: Switches, of, **changed) -> str:
 
 
 @pytest.mark.parametrize(
-    ("view", "changed", "text"),
+    "view, changed, text",
     [
         (Switches(NONE), {"hidden": [2, 3]}, "blind:all=3,4"),
         (Switches(NONE), {"off": ["1.0", "0.1"]}, "heads:1.2=0;heads:2.1=0"),
@@ -155,14 +155,14 @@ def told(view: Switches, of, **changed) -> str:
         (Switches("heads:1.2=0"), {"back": "nonsense"}, NONE),
     ],
 )
-def test_a_stroke_becomes_changes(view: Switches, changed: dict, text: str):
+def test_a_stroke_becomes_changes(view, changed, text):
     assert told(view, subject("digits_vit"), **changed) == text
 
 
 @pytest.mark.parametrize(
     "changed", [{"hidden": [64]}, {"off": ["9.9"]}, {"hot": [0.0]}, {"painted": [-1]}, {"tool": "Burn"}, {"back": 3}]
 )
-def test_what_the_canvas_never_sends_is_refused(changed: dict):
+def test_what_the_canvas_never_sends_is_refused(changed):
     with pytest.raises(RefusedError):
         told(Switches(NONE), subject("digits_vit"), **changed)
 
@@ -190,7 +190,7 @@ def test_with_a_map_of_where_a_query_looks_the_sentence_says_how_much_of_that_is
 
 @pytest.mark.parametrize("kind", ["relevance", "rollout", "attention"])
 @pytest.mark.parametrize("name", ["digits_vit", "digits_swin"])
-def test_before_and_after_have_one_scale_and_differ(kind: str, name: str):
+def test_before_and_after_have_one_scale_and_differ(kind, name):
     before, after, difference = tiles_of(Switches("pixels:8x8:grey=27,28", map=kind), subject(name)).maps
     scale = difference.scale
     assert scale.signed
@@ -211,13 +211,13 @@ def test_a_pasted_picture_is_taken_from_those_at_hand():
 
 @pytest.mark.product
 @pytest.mark.parametrize("edits", ["heads:1.1=mean", "patch:stream.2=3", "steer:2=1*5", "frozen:1"])
-def test_changes_that_need_other_images_are_refused_in_a_sentence(edits: str):
+def test_changes_that_need_other_images_are_refused_in_a_sentence(edits):
     with pytest.raises(NotApplicable):
         shown(Switches(edits))
 
 
 @pytest.mark.parametrize("edits", ["drop:3,4", "positions:zero", "positions:shift=1,0"])
-def test_changes_that_have_no_switch_are_followed_too(edits: str):
+def test_changes_that_have_no_switch_are_followed_too(edits):
     assert sent(Switches(edits))["changes"] == edits
 
 
@@ -231,7 +231,7 @@ def test_all_models_answer_to_the_same_changes_as_far_as_they_can():
 
 
 @pytest.mark.parametrize("edits", ["heads:2.1=0", "temperature:1=2", "heads:1=0"])
-def test_layers_and_heads_are_of_one_model_alone(edits: str):
+def test_layers_and_heads_are_of_one_model_alone(edits):
     of = subject("digits_vit")
     of.beside = (subject("digits_swin"),)
     blocks = shown(Switches(edits), of=of)

@@ -33,7 +33,7 @@ TINY = "swin_tiny_patch4_window7_224"
 
 
 @cache
-def model(name: str, size_hw: tuple[int, int] | None = None):
+def model(name, size_hw=None):
     if name != TINY:
         return vizkit.load(f"bundled:{name}")
     with torch.random.fork_rng():
@@ -41,12 +41,12 @@ def model(name: str, size_hw: tuple[int, int] | None = None):
         return vizkit.load(TINY, pretrained=False, image_size=size_hw)
 
 
-def subject(name="insects_swin", image="mayfly nymph", at=CENTRE, size_hw=None) -> Subject:
+def subject(name="insects_swin", image="mayfly nymph", at=CENTRE, size_hw=None):
     loaded = model(name, size_hw)
     return Subject(lambda: loaded, samples.picture(image), image=image, model=name, point=at)
 
 
-def padded(at=CENTRE) -> Subject:
+def padded(at=CENTRE):
     """48 × 72 tokens, which windows of 7 do not divide."""
     return subject(TINY, "china", at, (192, 288))
 
@@ -55,21 +55,21 @@ def of_kind(blocks, kind):
     return [block for block in flat(blocks) if isinstance(block, kind)]
 
 
-def words(blocks) -> str:
+def words(blocks):
     return "\n".join(block.text for block in of_kind(blocks, Said | Line))
 
 
-def numbers(view, of) -> dict[str, np.ndarray]:
+def numbers(view, of):
     (found,) = of_kind(view.show(of), Numbers)
     return found.arrays()
 
 
-def sent(view, of) -> dict:
+def sent(view, of):
     (canvas,) = of_kind(view.show(of), Canvas)
     return canvas.data
 
 
-def integers(text: str, kind: str) -> torch.Tensor:
+def integers(text, kind):
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), kind).astype(np.int64))
 
 
@@ -77,7 +77,7 @@ def integers(text: str, kind: str) -> torch.Tensor:
 @pytest.mark.parametrize("at", [(0.2, 0.2), (0.9, 0.2), (0.1, 0.9), (0.95, 0.95)])
 def test_the_drawn_mask_regions_and_ids_are_the_models_own(at):
     of = subject(at=at)
-    data, block = sent(Shift(), of), model("insects_swin").model.layers[0].blocks[1]  # pyright: ignore
+    data, block = sent(Shift(), of), model("insects_swin").model.layers[0].blocks[1]
     found = numbers(Shift(), of)
     assert torch.equal(torch.from_numpy(found["allowed"]), block.attn_mask[int(found["window"]) - 1] == 0)
     regions, ids = integers(data["regions"], "u1").view(14, 14), integers(data["ids"], "<i4").view(14, 14)
@@ -223,7 +223,7 @@ def test_a_window_of_a_padded_grid_says_what_padding_takes():
     assert "do not divide 24 × 36 tokens, so 4 rows and 6 columns of zeros are added" in said
 
 
-def test_another_head_runs_no_model(monkeypatch: pytest.MonkeyPatch):
+def test_another_head_runs_no_model(monkeypatch):
     of = subject()
     list(flat(Window().show(of)))
     monkeypatch.setattr(window_parts, "watched", None)
@@ -244,7 +244,7 @@ def test_the_table_of_the_bias_is_the_models_own():
     assert words(view.show(of)).startswith("In head 2 the bias alone gives a key ")
 
 
-def test_the_sentence_names_the_head_and_both_offsets(monkeypatch: pytest.MonkeyPatch):
+def test_the_sentence_names_the_head_and_both_offsets(monkeypatch):
     """Most one row below and two columns left of the query, least at its own place."""
     of = subject("digits_swin")
     bias = relative_bias(of.loaded, 0)

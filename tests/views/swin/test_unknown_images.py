@@ -14,12 +14,12 @@ from vizkit.views.swin.window import Window
 STRANGE = "knows only 12 drawn insects: what it answers to “china” means nothing."
 
 
-def subject(source: str, image: str) -> Subject:
+def subject(source, image):
     loaded = model(source)
     return Subject(lambda: loaded, samples.picture(image), image=image)
 
 
-def first_of(blocks) -> str:
+def first_of(blocks):
     return next(block.text for block in settled(blocks) if isinstance(block, Said) and block.text)
 
 

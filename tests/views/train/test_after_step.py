@@ -118,7 +118,7 @@ def test_linear_scales_reach_from_the_lowest_end_to_the_highest():
 def test_what_takes_minutes_is_not_played():
     grid = Tiles("", (), "")
     chart, line = Chart(None, ""), Line("words")
-    later = Later(None, (), lambda found: [grid])  # pyright: ignore[reportArgumentType]
+    later = Later(None, (), lambda found: [grid])
     first, rest = playing([line, Columns(((grid, line), (chart,))), line])
     assert [type(each) for each in first] == [Line, Columns]
     assert [each.parts for each in rest if isinstance(each, Columns)] == [((chart,),)]

@@ -12,7 +12,7 @@ from vizkit.models.probes.importance.means import head_means
 from vizkit.models.recording.editing import Editing, Plan
 
 
-def measured(name: str, side: int) -> tuple:
+def measured(name, side):
     loaded = vizkit.load(name)
     rng = np.random.default_rng(0)  # the same pictures in every test
     images = [rng.integers(0, 255, (side, side, 3), dtype=np.uint8) for _ in range(3)]
@@ -29,7 +29,7 @@ def measured(name: str, side: int) -> tuple:
     )
 
 
-def test_what_is_lost_is_what_a_single_edit_loses() -> None:
+def test_what_is_lost_is_what_a_single_edit_loses():
     for name, side in (("bundled:digits_vit", 28), ("bundled:digits_swin", 28)):
         loaded, images, targets, _, _, result = measured(name, side)
         for row, image in enumerate(images):
@@ -40,7 +40,7 @@ def test_what_is_lost_is_what_a_single_edit_loses() -> None:
                 assert_close(result.lost[row, column], plain - edited[targets[row]], atol=5e-4, rtol=0)
 
 
-def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
+def test_the_estimate_is_the_slope_at_the_whole_head():
     loaded, _, targets, places, pixels, result = measured("bundled:digits_vit", 28)
     step = 1e-2
     for column in (0, 3, len(result.names) - 1):
@@ -56,7 +56,7 @@ def test_the_estimate_is_the_slope_at_the_whole_head() -> None:
 
 
 @pytest.mark.parametrize("ablation", ["zero", "mean"])
-def test_a_model_without_classes_loses_likeness(ablation: str) -> None:
+def test_a_model_without_classes_loses_likeness(ablation):
     """Plain torch: what a head writes into the output projection is nothing, or its mean over two other images."""
     loaded, (layer, head) = (
         vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0}),
@@ -69,14 +69,14 @@ def test_a_model_without_classes_loses_likeness(ablation: str) -> None:
     result = likeness_lost(loaded, pixels, places, means=means)
     attention = loaded.model.blocks[layer].attn
     channels = slice(head * attention.head_dim, (head + 1) * attention.head_dim)
-    heard: list[torch.Tensor] = []
+    heard = []
     with torch.no_grad():
         hears = attention.proj.register_forward_pre_hook(lambda _, given: heard.append(given[0]))
         loaded.model(others)
         hears.remove()
         instead = heard[0][..., channels].mean(0) if ablation == "mean" else 0
 
-        def removed(_: object, given: tuple[torch.Tensor]) -> torch.Tensor:
+        def removed(_, given):
             changed = given[0].clone()
             changed[..., channels] = instead
             return changed
