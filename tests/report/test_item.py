@@ -13,6 +13,7 @@ from vizkit.views.explore import Explore
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
 from vizkit.views.subject import CENTRE
+from vizkit.views.super_resolution.enlarge import Enlarge
 from vizkit.writing import name_of_file
 
 SHOWS = [
@@ -136,6 +137,12 @@ def test_a_name_never_becomes_a_path(name):
     assert not set(safe) & set('/\\:\x00<>"')
     assert not safe.startswith(".")
     assert len(safe) <= 40
+
+
+def test_a_figure_of_an_earlier_version_may_have_a_setting_that_is_gone():
+    record = to_json(Item(Enlarge(moved=8), "", "", "china"))
+    record["shows"] |= {"levels": True}
+    assert from_json(json.loads(json.dumps(record))).shows == Enlarge(moved=8)
 
 
 @pytest.mark.parametrize(

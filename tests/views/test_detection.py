@@ -1,5 +1,6 @@
 """Views of what is found: what is right and wrong, where it was looked for, and what they are of."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 import vizkit
 from vizkit.datasets import samples
 from vizkit.evaluation.scenes.mistakes import mistakes
+from vizkit.figure.detection.on_picture import WHITE
 from vizkit.figure.detection.segments import Regions
 from vizkit.models.detection import opening_masks, seen
 from vizkit.models.detection.segmenting import Segments
@@ -54,7 +56,8 @@ def test_mistakes_come_with_their_reasons():
     assert says[drawn["chosen"]].startswith("The box alderfly larva of query 15 is too many"), "failures first"
     for frame in drawn["panels"][0]["frames"]:  # a colour says whether a box is right, whatever its class
         if frame["word"]:
-            assert frame["colour"] == (WRONG if frame["word"].partition(" · ")[2] else RIGHT)
+            note = frame["word"].partition(" · ")[2]
+            assert frame["colour"] == (WHITE if note == "missed" else WRONG if note else RIGHT), "the truth is white"
     missed = {frame["id"] for frame in drawn["panels"][0]["frames"] if frame["word"].endswith("missed")}
     for query, sentence in drawn["says"]:
         assert ("is missed" in sentence) == (query in missed)
@@ -129,9 +132,10 @@ def test_the_cursor_asks_in_the_encoder_until_a_place_is_clicked():
     of = Subject(no_model, no_picture(), point=(0.7, 0.6))
     assert shown(Boxes(scene=6, map=PLACE), of)[0]["chosen"] == 67
     assert shown(Boxes(scene=6, map=PLACE, place=5), of)[0]["chosen"] == 5
-    drawn, said, _ = shown(Boxes(scene=6, map=PLACE))
-    assert dict(drawn["says"])[drawn["chosen"]].startswith("The place lies on the dragonfly nymph")
-    assert said.endswith("over 18 places.")
+    drawn, said, blocks = shown(Boxes(scene=6, map=PLACE))
+    assert said.startswith("Scene 6: the framed place lies on the dragonfly nymph, which gets "), "of the place shown"
+    assert drawn["chosen"] not in dict(drawn["says"]), "said above the picture"
+    assert lines(blocks).startswith("On average over 18 places on insects, their own insect gets ")
 
 
 def test_the_cheapest_pair_first_costs_more_where_the_view_opens():
@@ -147,6 +151,11 @@ def test_the_cheapest_pair_first_costs_more_where_the_view_opens():
     assert not [block for block in blocks if isinstance(block, Link)]
     chart, _ = (block.figure for block in blocks if isinstance(block, Chart))
     assert len(chart.layout.shapes) == 5 + 2  # the best pairs, and those that are others
+    costs, *legend = chart.data
+    assert costs.hovertemplate == "%{y}, %{x}: cost %{z:.2f}<extra></extra>"
+    colours = {each.name: each.marker.color for each in legend}
+    assert [*colours] == ["greedy, cheapest pair first", "Hungarian, least in all"]
+    assert {*colours.values()} == {shape.line.color for shape in chart.layout.shapes}
     _, said, blocks = shown(Queries(scene=2))
     assert "Hungarian and greedy choose the same" in said
     assert [block.view for block in blocks if isinstance(block, Link)] == [Queries()]
@@ -183,7 +192,9 @@ def test_a_mask_has_the_colour_of_its_box_and_no_other_layer_has_masks():
     view = Boxes(scene=1)
     drawn, _, _ = shown(view)
     masks, outlines = regions(drawn)
-    frames = {frame["id"]: frame["colour"] for frame in drawn["panels"][0]["frames"] if not frame["faint"]}
+    frames = {
+        frame["id"]: frame["colour"] for frame in drawn["panels"][0]["frames"] if frame["word"] and not frame["dashed"]
+    }
     assert masks["ids"]
     assert masks["colours"] == [frames[query] for query in masks["ids"]]
     missed = {frame["id"] for frame in drawn["panels"][0]["frames"] if frame["word"].endswith("missed")}
@@ -232,8 +243,10 @@ def test_a_picture_is_shown_where_one_is_given_and_has_no_truth():
     assert "insects found" in scene.said
     assert picture.said.startswith(DRAWN_ONLY), "what is most to be known of it stands first"
     assert "insects found" not in picture.said
-    drawn = shown(picture.view, picture.subjects[0])[0]["panels"][0]
+    sent = shown(picture.view, picture.subjects[0])[0]
+    drawn = sent["panels"][0]
     assert all("? " in word for word in words(drawn) if word), "a name that means nothing is no finding"
+    assert all(re.match(r"Query \d+, [a-z ]+\?: ", said) for _, said in sent["says"]), "which box, and as in its frame"
     assert picture.numbers["picture"].shape == samples.picture("china").shape
     assert scene.meta["picture"] == ""
     with pytest.raises(NotApplicable, match="not known"):
@@ -250,8 +263,8 @@ def test_what_is_white_is_named_where_it_stands():
     title, bare = (
         shown(Boxes(scene=6, **more))[0]["panels"][0]["title"] for more in ({}, {"truth": False, "layer": 1})
     )
-    assert title == "Found in scene 6: right blue, wrong red, the truth white"
-    assert bare == "Found in scene 6 after layer 1: right blue, wrong red", "neither true boxes nor masks"
+    assert title == "Scene 6: right blue, wrong red, truth white, pointed at orange"
+    assert bare == "Scene 6 after layer 1: right blue, wrong red, pointed at orange", "neither true boxes nor masks"
 
 
 def test_the_page_opens_on_a_scene_with_something_to_learn_in_both_views():
@@ -267,15 +280,19 @@ def test_the_true_boxes_are_those_of_the_scene():
     assert np.allclose(sides * 160, given.truth.boxes_xyxy, atol=1e-3)
 
 
-def test_on_paper_no_word_hides_another():
+def test_on_paper_no_word_hides_another_and_that_of_the_chosen_box_is_there():
     from vizkit.figure.saved.panels import meet
-    from vizkit.figure.saved.plate import Raster
+    from vizkit.figure.saved.plate import Raster, Words
 
-    (paper,) = next(block for block in Boxes(scene=9).show(OF_SCENES) if isinstance(block, Canvas)).still
+    canvas = next(block for block in Boxes(scene=9).show(OF_SCENES) if isinstance(block, Canvas))
+    (paper,) = canvas.still
     marks, _ = paper.draw(452.0)
     grounds = [mark for mark in marks if isinstance(mark, Raster) and mark.rgb.shape == (1, 1, 3)]
     spots = [(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height) for mark in grounds]
-    assert len(spots) > 10
+    named = [frame for frame in canvas.data["panels"][0]["frames"] if frame["word"]]
+    chosen = next(frame["word"] for frame in named if frame["id"] == canvas.data["chosen"] and frame["colour"] == WRONG)
+    assert chosen in [mark.text for mark in marks if isinstance(mark, Words)]
+    assert 5 < len(spots) < len(named), "only those that can be read where they belong"
     assert not [(one, other) for at, one in enumerate(spots) for other in spots[:at] if meet(one, other)]
 
 
@@ -284,6 +301,13 @@ def test_nobody_is_asked_for_true_boxes_where_they_are_not_known():
     assert asked is not None
     assert asked(Boxes())
     assert not asked(Boxes(source="picture"))
+
+
+def test_nobody_is_asked_how_an_image_is_matched_whose_truth_may_not_be_known():
+    every = controls(Queries)
+    for name in ("layer", "label", "distance", "overlap"):
+        assert every[name].when(Queries())
+        assert not every[name].when(Queries(source="picture"))
 
 
 # ---- many scenes -----------------------------------------------------------------------------------------------------

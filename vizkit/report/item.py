@@ -107,7 +107,7 @@ def from_json(record: Any) -> Item:
     if isinstance(kind, str) and kind.startswith(VIEW) and (name in VIEWS or name in FORMER_VIEWS):
         shows = _rescaled(record.pop("shows", None))
         if isinstance(shows, dict):
-            name, shows = replaced(name, shows)
+            name, shows = replaced(name, {field: each for field, each in shows.items() if (name, field) not in GONE})
         shows = read(class_of(name), shows, "shows")
     elif isinstance(kind, str) and kind in FORMER:
         shows = FORMER[kind](record)
@@ -173,6 +173,8 @@ def _renamed(view: str, names: dict[str, str], record: dict[str, Any], **more: s
 
 
 FORMER_SCALES = ("each map", "shared", "from 0", "from lowest", "one per method", "0 to 1", "to the largest")
+GONE = {("enlarge", "levels")}
+"""Settings of an earlier version, by view: what they chose stands there always."""
 _FILTERS = {"convolution": "layer", "channel": "channel"}
 FORMER: dict[str, Callable[[dict[str, Any]], View]] = {
     "rollout": _rollout,

@@ -214,7 +214,7 @@ def _later(to: Drawing, block: Later) -> None:
             st.session_state[begun] = asked
             background.start(task, partial(do, of, todo))
     found = st.container()  # above its progress, so that nothing in it moves when the work is done
-    background.show(task)
+    background.show(task, bar=not block.silent)
     with found:
         show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
     if block.again and not todo and not background.at_work(task):

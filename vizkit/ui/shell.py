@@ -95,7 +95,7 @@ def stem_of(page: StreamlitPage) -> str:
 
 def heading(title: str, reads: str) -> Any:
     """A page's name, its line of help, and the switch that keeps the help of its views open, in one row, which has room
-    for more. `reads`: what the open view reads (`views.Reads`); of one without the chosen image that is said."""
+    for more. `reads`: what the open view can read (`views.Reads`); of one without the chosen image that is said."""
     st.html(STYLE)
     st.html(f"<style>{_here(title)}</style>")
     st.logo(LOGO, size="large", icon_image=ICON)

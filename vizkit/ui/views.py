@@ -166,6 +166,11 @@ def read_now(stem: str) -> Reads:
     return reads_now(_opened(stem)[1])
 
 
+def read_at_all(stem: str) -> Reads:
+    """The same, whatever is chosen in it."""
+    return _opened(stem)[1].reads
+
+
 def draw(view: View, package: str, line: str) -> None:
     """`line`: what the view is about, beside which stands what it takes of the models, so that nothing is pushed."""
     turn_where_asked()

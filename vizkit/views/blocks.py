@@ -291,7 +291,8 @@ class Job:
 class Later(Block):
     """What takes seconds to minutes. `show` gives the blocks of the results that are there, by the keys of their jobs.
     `button`: what starts them on a page, if anything; `again`: what does them anew there, of what is never twice the
-    same; `only_asked`: other hosts do not wait for all."""
+    same; `only_asked`: other hosts do not wait for all. `silent`: a page shows no bar, for the blocks say how far it
+    is."""
 
     of: "Subject"
     jobs: tuple[Job, ...]
@@ -299,6 +300,7 @@ class Later(Block):
     button: str = ""
     only_asked: bool = False
     again: str = ""
+    silent: bool = False
 
     def now(self) -> Iterable[Block]:
         """The blocks when everything is done, done here."""

@@ -59,7 +59,8 @@ def test_a_box_that_hardly_overlaps_an_insect_does_not_lie_on_it():
 def test_the_attention_beside_a_thing_and_the_numbers_behind_the_words():
     alone = of_place("leech", Own(4.0, None, 0.5))
     assert alone == (
-        "The place lies on the leech, which gets 4.0 × the mean attention per pixel, against 0.5 × on the ground."
+        "The framed place lies on the leech, which gets 4.0 × the mean attention per pixel, against 0.5 × on the "
+        "ground."
     )
     beside = of_own("leech", SAME, Own(4.0, 2.0, 0.5))
     assert beside.startswith("The box lies on the leech (IoU")
@@ -96,8 +97,8 @@ def test_masks_say_by_which_rule_an_insect_is_found():
 
 
 def test_scores_and_boxes_from_layer_to_layer_and_habits():
-    trail = "Score 40 % → 95 % from layer to layer; its middle moved by 2 % of the image."
-    assert of_trail([0.4, 0.95], 0.02) == trail
-    assert not of_trail([0.4], 0.0)
+    trail = "Query 3, leech: 40 % → 95 % from layer to layer; its middle moved by 2 % of the image."
+    assert of_trail(3, "leech", [0.4, 0.95], 0.02) == trail
+    assert of_trail(3, "leech", [0.4], 0.0) == "Query 3, leech: 40 %."
     assert of_habit(2, ["leech", "snail", "leech"]) == "Query 2: 3 boxes, most often leech (67 %)."
     assert of_habit(2, []) == "Query 2 said nothing that was sure enough."

@@ -418,11 +418,10 @@ EVERY = {
         detection.of_doubles(layer, boxes, boxes, "scene 6") for layer, boxes in product((1, 8), found())
     ),
     detection.of_places: lambda: (
-        detection.of_places("scene 6", [Own(p, q, 1.0)] * count)
-        for p, q, count in product(SHARES, (None, *SHARES), COUNTS)
+        detection.of_places([Own(p, q, 1.0)] * count) for p, q, count in product(SHARES, (None, *SHARES), COUNTS)
     ),
     detection.of_strongest: lambda: (
-        detection.of_strongest("digit 3", place, torch.tensor([[p, 0.0], [0.0, q]]))
+        detection.of_strongest(place, torch.tensor([[p, 0.0], [0.0, q]]))
         for place, p, q in product((0, 3), SHARES, SHARES)
     ),
     detection.of_many_doubles: lambda: (
@@ -439,7 +438,9 @@ EVERY = {
     detection.of_mask: lambda: (detection.of_mask(name, p) for name, p in product(LABELS, SHARES)),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
     detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
-    detection.of_trail: lambda: (detection.of_trail(list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES),
+    detection.of_trail: lambda: (
+        detection.of_trail(3, "ant", list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES
+    ),
     detection.of_missed: lambda: (
         detection.of_missed(LABELS[0], 3, said, p, q, r, 0.5)
         for said, p, q, r in product(LABELS[:2], SHARES, SHARES, SHARES)
@@ -838,7 +839,7 @@ EVERY = {
         super_resolution.of_whole((896, 640), steeper, agrees)
         for steeper, agrees in product((0.5, 1.0, 1.25, float("inf")), (30.0, float("inf")))
     ),
-    super_resolution.of_tiles: lambda: (super_resolution.of_tiles(done, 25, (896, 640)) for done in (0, 1, 24)),
+    super_resolution.of_tiles: lambda: (super_resolution.of_tiles(done, 25) for done in (0, 1, 24)),
     swin.pairs_saved: lambda: (
         swin.pairs_saved(layout((side, side), (window, window)), f"stage {stage}")
         for side, window, stage in product((2, 8, 56), (1, 2, 7), (1, 8))

@@ -44,4 +44,5 @@ def test_a_whole_picture_is_judged_by_its_edges_and_by_the_picture_it_was_made_f
         "4 × 4 pixels: neighbouring pixels differ as much as by bicubic interpolation; shrunk again, it is the given "
         "image."
     )
-    assert of_tiles(2, 25, (896, 640)) == ("2 of 25 tiles of 896 × 640 pixels are enlarged; all others are bicubic.")
+    assert of_whole((4, 4), 0.9, 30.0, part=True).startswith("The part on show, 4 × 4 pixels: neighbouring")
+    assert of_tiles(2, 15) == "The part on show is being enlarged: 2 of 15 tiles done, the rest is bicubic still."

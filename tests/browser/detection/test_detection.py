@@ -68,6 +68,12 @@ def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there
     expect(panels).to_have_attribute("data-shown", str(query))
 
 
+def test_where_boxes_lie_over_one_another_those_that_can_be_read_have_their_names(page, server):
+    canvas = opened(page, server, f"det_scene={CROWDED}").locator("canvas").first
+    expect(canvas).to_have_attribute("data-named", re.compile("^midge larva 83 % · too many, "))  # the chosen one first
+    assert 4 < len(str(canvas.get_attribute("data-named")).split(", ")) < 11, "of 8 boxes and 3 insects that are missed"
+
+
 def test_a_scene_of_the_strip_is_opened(page, server):
     opened(page, server)
     page.get_by_role("button", name="scene 4, all right", exact=True).click()  # without insects

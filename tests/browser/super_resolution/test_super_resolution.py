@@ -81,22 +81,22 @@ def test_the_reference_is_dragged_and_the_arrow_follows(page, server):
 
 
 @pytest.mark.rest
-def test_a_whole_picture_is_enlarged_stopped_and_gone_on_with(page, server):
+def test_of_a_whole_picture_the_part_on_show_comes_at_once_and_the_rest_at_a_press(page, server):
     page.goto(f"{server}/super_resolution?super_resolution_view=Whole+picture&image=midge+larva")  # an old address
     ready(page)
     expect(page).to_have_url(re.compile("sr_side=as"))
-    page.locator(MAIN).get_by_role("button", name="Stop", exact=True).click(timeout=LONG_MS)
-    go_on = page.get_by_role("button", name="Go on")
-    expect(go_on).to_be_visible(timeout=LONG_MS)
+    every = page.get_by_role("button", name="Enlarge all 25 tiles")
+    expect(every).to_be_visible(timeout=LONG_MS)  # when what is on show is there
     root = page.locator(f"{MAIN} .enlarge")
     canvas = root.locator("canvas").first
-    expect(canvas).to_have_attribute("aria-label", re.compile(r"beside without reference, [1-9]\d* of 25 tiles"))
+    expect(page.get_by_text("The part on show, 720 × 416 pixels")).to_be_visible()
     canvas.press("PageDown")
     expect(root).to_have_attribute("data-bar", re.compile(r"0\.(3[89]|4|5)"))
-    go_on.click()
-    expect(canvas).to_have_attribute("aria-label", re.compile("beside without reference\\."), timeout=LONG_MS)
+    every.click()
+    expect(every).to_have_count(0, timeout=LONG_MS)
+    expect(page.get_by_text("896 × 896 pixels: neighbouring")).to_be_visible(timeout=LONG_MS)
     canvas.click(position={"x": 20, "y": 44})  # on the input: another part is shown
-    expect(page).to_have_url(re.compile(r"sr_place=\d"))
+    expect(page).to_have_url(re.compile(r"sr_spot=\d"))
     still(page)
     page.get_by_role("button", name="Save").click()
     taken = page.get_by_role("button", name="All pixels (PNG)")

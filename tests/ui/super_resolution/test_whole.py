@@ -13,9 +13,10 @@ from vizkit.models.super_resolution import enlarge, open_enlarger
 from vizkit.traces import NotApplicable
 from vizkit.ui.session import background
 from vizkit.ui.session.subjects import SharedSubject
+from vizkit.views.blocks import Later
 from vizkit.views.subject import no_model
 from vizkit.views.super_resolution.enlarge import WHOLE, Enlarge
-from vizkit.views.super_resolution.whole import from_the_middle, png_of
+from vizkit.views.super_resolution.whole import from_the_middle, jobs_of, png_of, tiles_of
 
 VIEW = {"super_resolution_view": "Whole picture", "image": "digit 3"}  # as an earlier version had it
 AS_IT_IS = Enlarge(side=WHOLE)
@@ -45,8 +46,8 @@ def test_tiles_that_are_done_when_it_is_stopped_are_not_computed_again():
         background.do(of, later.jobs, Heard(3))  # each job is heard twice
     found = {job.key: done for job in later.jobs if (done := of.find(job.key)) is not None}
     said, canvas, *_ = later.show(found)
-    assert canvas.data["titles"][1] == "without reference, 1 of 3 tiles"
-    assert said.text.startswith("1 of 3 tiles of 440 × 36 pixels are enlarged")
+    assert canvas.data["titles"][1] == "without reference"
+    assert said.text.startswith("The part on show is being enlarged: 1 of 3 tiles done"), "one count"
     (middle, *_), *_ = found.values()
     whole = enlarge(open_enlarger("bundled:insects_sr"), of.rgb)
     assert np.array_equal(middle[2], whole[:, 192:384]), "the middle comes first"
@@ -76,14 +77,29 @@ def test_a_small_picture_is_enlarged_at_once_and_can_be_taken_away(monkeypatch):
 
 
 def test_of_a_large_picture_the_part_in_view_is_enlarged_at_once_and_the_rest_at_a_press():
-    (near,) = AS_IT_IS.show(SharedSubject(no_model, picture(300, 300)))
+    of = SharedSubject(no_model, picture(300, 300))
+    (near,) = AS_IT_IS.show(of)
     assert not near.button, "what is looked at is enlarged at once"
-    (later,) = near.show({})
-    assert 0 < len(near.jobs) < len(later.jobs)
-    assert {job.key for job in near.jobs} <= {job.key for job in later.jobs}
-    assert later.button == "Enlarge all tiles"
+    assert near.silent, "no bar that nobody asked for"
+    assert [block for block in near.show({}) if isinstance(block, Later)] == []
+    found = {job.key: [(slice(0, 4), slice(0, 4), picture(4, 4))] for job in near.jobs}
+    (later,) = near.show(found)
+    assert 0 < len(near.jobs) <= 20
+    assert later.button == "Enlarge all 49 tiles"
     assert later.only_asked
+    assert not later.silent
     assert len(later.jobs) <= 25
+    said, *_, _ = later.show({})
+    assert said.text.startswith("The part on show, 720 × 416 pixels: neighbouring pixels differ ")
+
+
+def test_a_tile_is_enlarged_once_whatever_asks_for_it(monkeypatch):
+    of = SharedSubject(no_model, picture(60, 60))
+    near, every = jobs_of(of, tiles_of(of.rgb), None, (slice(0, 60), slice(0, 60)))
+    background.do(of, near, Heard())
+    monkeypatch.setattr("vizkit.models.super_resolution.enlarging.enlarged_tiles", None)
+    background.do(of, every, Heard())
+    assert len(of.find(every[0].key)) == 1
 
 
 def test_a_picture_that_is_large_already_is_refused_in_a_sentence(monkeypatch):

@@ -52,20 +52,20 @@ def of_own(name: str, iou: float, seen: Own) -> str:
 
 def of_place(name: str, seen: Own) -> str:
     """Of a cell on a thing of this name, by the encoder's self-attention per pixel."""
-    return f"The place lies on the {name}, which gets {_beside(seen)}."
+    return f"The framed place lies on the {name}, which gets {_beside(seen)}."
 
 
-def of_places(where: str, seen: Sequence[Own]) -> str:
-    """Of all cells that lie on things."""
+def of_places(seen: Sequence[Own]) -> str:
+    """Of all cells that lie on things, "" where none does."""
     if not seen:
-        return f"{begun(where)} holds no insect that a place could look at."
+        return ""
     own, ground = (sum(getattr(each, name) for each in seen) / len(seen) for name in ("own", "ground"))
     others = None if seen[0].others is None else sum(each.others or 0.0 for each in seen) / len(seen)
-    mean, count = Own(own, others, ground), counted(len(seen), "place")
-    return f"{begun(where)}: the insect on which a place lies gets {_beside(mean)}, over {count}."
+    places = counted(len(seen), "place")
+    return f"On average over {places} on insects, their own insect gets {_beside(Own(own, others, ground))}."
 
 
-def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -> str:
+def of_strongest(place: int, weights: Float[Tensor, "row column"]) -> str:
     """Of one cell, counted row by row, and where it looks most."""
     most, columns = int(weights.argmax()), weights.shape[1]
 
@@ -73,7 +73,7 @@ def of_strongest(where: str, place: int, weights: Float[Tensor, "row column"]) -
         return f"row {cell // columns + 1}, column {cell % columns + 1}"
 
     at, share = "itself" if most == place else named(most), float(weights.max())
-    return f"{begun(where)}: {named(place)} looks most at {at}, {percent(share)} of its attention."
+    return f"{begun(named(place))} looks most at {at}, {percent(share)} of its attention."
 
 
 def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> str:
@@ -167,13 +167,12 @@ def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float)
     return f"{box} query {surer}, which is surer, has found this {name} already (IoU {iou:.2f})."
 
 
-def of_trail(scores: Sequence[float], moved: float) -> str:
-    """Of a box its class's probability after each decoder layer, and how far its middle has moved since the first, as a
-    share of the image."""
-    if len(scores) < 2:
-        return ""
-    steps = " → ".join(map(in_percent, scores))
-    return f"Score {steps} from layer to layer; its middle moved by {in_percent(moved)} of the image."
+def of_trail(query: int, name: str, scores: Sequence[float], moved: float) -> str:
+    """Of a box the probability of this class after each decoder layer, and how far its middle has moved since the
+    first, as a share of the image."""
+    steps = f"Query {query}, {name}: {' → '.join(map(in_percent, scores))}"
+    layers = f" from layer to layer; its middle moved by {in_percent(moved)} of the image" if len(scores) > 1 else ""
+    return f"{steps}{layers}."
 
 
 def of_habit(query: int, names: Sequence[str]) -> str:

@@ -38,21 +38,23 @@ def of_trust(trusted: float) -> str:
     return f"More than half of the texture of the reference is let through at {percent(trusted)} of the places."
 
 
-def of_whole(size: tuple[int, int], steeper: float, agrees_db: float) -> str:
-    """Of an image whose truth is not known: columns and rows, the differences of neighbouring pixels as a multiple of
-    those by bicubic interpolation, and the PSNR of the result, shrunk again, to what it was made from."""
+def of_whole(size: tuple[int, int], steeper: float, agrees_db: float, *, part: bool = False) -> str:
+    """Of an image whose truth is not known, or the `part` of it on show: columns and rows, the differences of
+    neighbouring pixels as a multiple of those by bicubic interpolation, and the PSNR of the result, shrunk again, to
+    what it was made from."""
     differ = ""
     if isfinite(steeper):
         more = round(100 * (steeper - 1))
         how = f"{abs(more)} % {'more' if more > 0 else 'less'} than" if more else "as much as"
         differ = f" neighbouring pixels differ {how} by bicubic interpolation;"
     again = f"agrees with the given image to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given image"
-    return f"{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."
+    shown = "The part on show, " if part else ""
+    return f"{shown}{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."
 
 
-def of_tiles(done: int, total: int, size: tuple[int, int]) -> str:
-    """Of an image that is being enlarged: tiles that are done, and the columns and rows of the result."""
-    return f"{done} of {total} tiles of {size[0]} × {size[1]} pixels are enlarged; all others are bicubic."
+def of_tiles(done: int, total: int) -> str:
+    """Of the part on show, while it is being enlarged."""
+    return f"The part on show is being enlarged: {done} of {counted(total, 'tile')} done, the rest is bicubic still."
 
 
 def of_likeness(gains: Mapping[str, tuple[float, float, float]], pictures: int) -> str:

@@ -16,7 +16,8 @@ from vizkit.figure.saved.plate import INK, PALE, Drawn, Mark, Outline, Raster, S
 from vizkit.figure.scales import SHARES, Places
 from vizkit.image import Box, Pixels, data_url, whole_box
 
-CHOSEN, UNDER = "#f59e0b", "#000000"
+CHOSEN, UNDER, WHITE = "#f59e0b", "#000000", "#ffffff"
+NOTE = " · "  # between a name and what is wrong with its box
 SIZE, GAP = 9.0, 12.0
 
 
@@ -122,6 +123,10 @@ class Panels:
             marks.append(Words(line, 0.0, top, SIZE, PALE))
         return marks, top + 4
 
+    def _rank(self, frame: Frame) -> int:
+        """Whose name takes the room first: what is shown, what is wrong."""
+        return 0 if frame.id == self.chosen else 1 if NOTE in frame.word else 2
+
     def _panel(self, panel: Panel, x: float, y: float, side: float) -> Drawn:
         rgb = self.rgb
         rows, columns = rgb.shape[:2]
@@ -149,16 +154,20 @@ class Panels:
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
         marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
         taken = list[Box]()
-        for frame in (frame for frame in frames if frame.word):
+        for frame in sorted((frame for frame in frames if frame.word), key=self._rank):
             word = fitting(frame.word, SIZE - 1, side - 6)
             wide, ((left, upper),) = font(SIZE - 1).getlength(word) + 6, at([frame.box_xyxy[:2]])
             left, upper = min(left, x + side - wide), max(top, upper - SIZE - 3)
-            while any(meet((left, upper, left + wide, upper + SIZE + 3), other) for other in taken):
-                upper += 1
-            taken.append((left, upper, left + wide, upper + SIZE + 3))
+            spot = left, upper, left + wide, upper + SIZE + 3
+            if below := next((other[3] + 1 for other in taken if meet(spot, other)), 0.0):
+                spot = left, below, left + wide, below + SIZE + 3
+            if any(meet(spot, other) for other in taken):  # its name could not be read there
+                continue
+            taken.append(spot)
+            ink = INK if frame.colour == WHITE else LIGHT
             marks += [
-                Raster(flat(frame.colour), left, upper, wide, SIZE + 3),
-                Words(word, left + 3, upper + SIZE, SIZE - 1, LIGHT),
+                Raster(flat(frame.colour), *spot[:2], wide, SIZE + 3),
+                Words(word, left + 3, spot[1] + SIZE, SIZE - 1, ink),
             ]
         if self.grid and self.chosen >= 0:
             (row, column), wide, deep = divmod(self.chosen, self.grid[1]), side / self.grid[1], high / self.grid[0]

@@ -20,7 +20,8 @@ Place = tuple[int, int]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
 MOST = 5  # candidates
-BAR = 1 / 3, 1 / 2  # of the width, at least and at most: what it is of is seen on both sides
+BAR = 1 / 16, 1 / 2  # of the width, at least and at most
+LIKE = "most like it in the reference, by relevance"
 RELEVANCE = 0.0, 1.0  # from the first colour to the last, whatever the reference is
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0
 INKS = ("#000000", 3.0), (LINE, 1.6)
@@ -160,7 +161,7 @@ class Transfer:
         for line in wrapped(self.sentence(), SIZE, width, 3):
             marks.append(Words(line, 0.0, y, SIZE, PALE))
             y += SIZE + 4
-        return marks + self._patches(y), y + PATCH + SIZE + 6
+        return marks + self._patches(y), y + PATCH + 2 * SIZE + 6
 
     def _patches(self, y: float) -> list[Mark]:
         """What the chosen place is in each picture, and the candidates of the reference."""
@@ -175,6 +176,9 @@ class Transfer:
         if self.reference.size:
             drawn += [(f"{value:.2f}", patch(self.reference, place)) for place, value in self.candidates()]
         marks = list[Mark]()
+        if self.reference.size:
+            marks.append(Words(LIKE, apart * (PATCH + 14) + 10, y + 5, 7.5, INK))
+            y += SIZE
         for index, (words, rgb) in enumerate(drawn):
             x = index * (PATCH + 14) + (10 if index >= apart else 0)
             marks += [

@@ -78,7 +78,7 @@ def _task(name: str) -> Task | None:
     return st.session_state.get(f"_task_{name}")
 
 
-def show(name: str) -> None:
+def show(name: str, *, bar: bool = True) -> None:
     """The progress of the session's task `name` with its Stop button; the page runs again with each result."""
     task = _task(name)
     if task is None:
@@ -96,6 +96,8 @@ def show(name: str) -> None:
         task.seen = time.monotonic()
         if not task.running or task.results > drawn:
             st.rerun()
+        if not bar:
+            return
         with st.container(horizontal=True, vertical_alignment="center"):
             stopping = task.stopping.is_set()
             words = "Stopping after this pass …" if stopping else plain(task.doing) or "Waiting for the device …"

@@ -22,22 +22,23 @@ from vizkit.analysis.remarks.detection import (
     of_too_many,
     of_trail,
 )
-from vizkit.figure.detection.on_picture import Frame, Panel
+from vizkit.analysis.remarks.remark import begun
+from vizkit.figure.detection.on_picture import WHITE, Frame, Panel
 from vizkit.geometry import id_at, middle_of
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Line, Numbers, Said
 from vizkit.views.controls import choice, head, layer, number, switch
-from vizkit.views.detection import ASKS, PLACE, SCENE
+from vizkit.views.detection import ASKS, PLACE
 from vizkit.views.detection.scene import (
     BUNDLED,
     DRAWN_ONLY,
     MOST,
     SURE,
-    WHITE,
     Given,
     OfScene,
     last_query,
     least_score,
+    of_scene,
     shipped,
     size,
 )
@@ -93,7 +94,7 @@ class Boxes(OfScene, View):
         default=True,
         more=True,
         key="det_truth",
-        when=lambda view: view.source == SCENE,
+        when=of_scene,
     )
     query: int = number(
         "Query",
@@ -219,13 +220,16 @@ class Boxes(OfScene, View):
             if probabilities[-1] >= SURE or each == query:
                 speaks[each] = self.relevance(given, each, label)
             boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
-            trail = of_trail(probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
+            name = f"{given.model.labels[label]}{'?' * bool(strange)}"  # as in the frames
+            trail = of_trail(each, name, probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
             own = self.on_thing(given, weights, boxes[-1])
             says[each] = " ".join(filter(None, (reasons.get(each), own, drawn.of_each.get(each), trail)))
             found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
         boxes = [*found, *(given.true_frames(should_find) if self.truth else [])]
-        colours = ": right blue, wrong red" + (", the truth white" if self.truth or drawn.regions else "")
-        title = f"Found in {where}" + (colours if given.things else "")
+        colours = ["right blue, wrong red"] if given.things else []
+        colours += ["truth white"] if given.things and (self.truth or drawn.regions) else []
+        colours += ["pointed at orange"] if labels else []
+        title = ": ".join(filter(None, (begun(where), ", ".join(colours))))
         panels = [Panel(title, boxes, regions=drawn.regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
@@ -269,12 +273,15 @@ class Boxes(OfScene, View):
         weights, title = made.encoder[at], f"Self-attention of the encoder, layer {at + 1}, {named(self.head)}"
         looked = (weights.mean(0) if self.head is None else weights[self.head - 1]).unflatten(1, made.grid)
         place = self.cell(of, given)
-        says, said = given.kept(("places", title), partial(sentences, given, looked))
-        yield Said(strange + (said or of_strongest(given.title, place, looked[place])))
+        kept, average = given.kept(("places", title), partial(sentences, given, looked))
+        says = {**kept}
+        own = says.pop(place)
+        yield Said(f"{strange}{begun(given.title)}: {own[:1].lower()}{own[1:]}")
         frames = given.true_frames() if self.truth else []
         panels = [Panel(title, frames, heats=dict(enumerate(looked.numpy())), quantity="attention")]
         more = {"chosen": place, "grid": made.grid, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
+        yield from [Line(average)] if average else []
 
 
 def named(head: int | None) -> str:
@@ -291,14 +298,14 @@ def relevance(given: Given, query: int, label: int, *, self_attention: bool) -> 
 
 
 def sentences(given: Given, looked: Tensor) -> tuple[dict[int, str], str]:
-    """(of each cell, of all together): where attention goes from them, where it is known what lies there."""
+    """(where attention goes from each cell, from all that are known to lie on things, "" where none is)."""
+    tokens = Tokens("cells", grid=(looked.shape[1], looked.shape[2]))
+    own, says = list[Own](), {cell: of_strongest(cell, weights) for cell, weights in enumerate(looked)}
     if given.truth is None or given.things is None:
-        return {}, ""
-    names, tokens = given.names(given.things.labels), Tokens("cells", grid=(looked.shape[1], looked.shape[2]))
-    own, says = list[Own](), dict[int, str]()
+        return says, ""
+    names = given.names(given.things.labels)
     for cell, weights in enumerate(looked):
-        says[cell] = "No insect lies here: point at one to see whether attention keeps to it."
         if thing := instance_at(given.truth.instances, middle_of(tokens, cell)):
             own.append(own_and_others(weights, given.truth.instances, thing))
             says[cell] = of_place(names[thing - 1], own[-1])
-    return says, of_places(given.title, own)
+    return says, of_places(own)

@@ -14,7 +14,7 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Link, Numbers, Part, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, last_query, shipped
+from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, last_query, of_scene, shipped
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -29,7 +29,8 @@ SCENES, LEAST = 100, 0.5
 
 
 def weight(what: str, default: float, most: float, help: str, name: str) -> Any:
-    return number(f"Weight of the {what}", 0.0, most, default, help, step=0.5, key=f"det_cost_{name}")
+    key = f"det_cost_{name}"
+    return number(f"Weight of the {what}", 0.0, most, default, help, step=0.5, key=key, when=of_scene)
 
 
 class Queries(OfScene, View):
@@ -41,6 +42,7 @@ class Queries(OfScene, View):
         high=depth,
         follows=True,
         key="det_match_layer",
+        when=of_scene,
     )
     label: float = weight("class", 1.0, 5.0, "Of 1 − p: how unsure a query is of the thing's class.", "label")
     distance: float = weight(
@@ -52,9 +54,8 @@ class Queries(OfScene, View):
     shows = "Queries matched with things"
     how = How(
         "Each thing (whole frame) gets one query. Dashed boxes are those of queries that the two ways assign "
-        "differently, all where they do not differ; a line joins the middles. In the matrix blue frames are the "
-        "assignment of least cost in all, brown ones the cheapest pairs first where they differ. The model does not "
-        "run again when a weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many "
+        "differently, all where they do not differ; a line joins the middles. The model does not run again when a "
+        "weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many "
         "drawn scenes, large for a large box; in each square the query and how many boxes it said.",
         r"\hat\sigma = \arg\min_\sigma \sum_i \lambda_c (1 - \hat p_{\sigma(i)}(c_i)) + \lambda_1 "
         r"\lVert b_i - \hat b_{\sigma(i)} \rVert_1 + \lambda_g (1 - \mathrm{GIoU}(b_i, \hat b_{\sigma(i)})),\quad "
@@ -101,7 +102,7 @@ class Queries(OfScene, View):
                 for at, box in enumerate(corners(true).tolist())
             ]
             drawn = [pair for pair in way.pairs if same or pair not in both]
-            frames += [Frame(boxes[query], CLASSES[at], f"query {query}", dashed=True) for query, at in drawn]
+            frames += [Frame(boxes[query], CLASSES[at], dashed=True) for query, at in drawn]
             ends = [(said[query, :2].tolist(), true[at, :2].tolist(), CLASSES[at]) for query, at in drawn]
             panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames, [Track(line, tint) for *line, tint in ends]))
             arrays[name] = np.array(way.pairs, int).reshape(-1, 2)

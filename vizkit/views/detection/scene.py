@@ -15,7 +15,7 @@ from vizkit.analysis.detection.boxes import corners, duplicates, found_again
 from vizkit.analysis.remarks.detection import Boxes as Counted
 from vizkit.datasets import samples
 from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
-from vizkit.figure.detection.on_picture import Frame, Panel, Panels
+from vizkit.figure.detection.on_picture import WHITE, Frame, Panel, Panels
 from vizkit.figure.palette import MARKS, class_colours
 from vizkit.image import Pixels, data_url
 from vizkit.percent import in_percent
@@ -40,7 +40,7 @@ OPENING = 335
 (docs/detection.md)."""
 OFFERED = (OPENING, 271, 1, 2, 3, 4, 6, 9)
 """In scene 6 all is right; scene 4 has none."""
-SURE, WHITE = 0.5, "#ffffff"
+SURE = 0.5
 RIGHT, WRONG = MARKS["best"], MARKS["fails"]
 DRAWN_ONLY = "This model knows only drawn water insects: it gives their names to whatever is in other images."
 T = TypeVar("T")
@@ -96,7 +96,7 @@ class Given:
             return []
         names = self.names(things.labels)
         return [
-            Frame(box, WRONG, f"{names[at]} · missed", dashed=True, id=missed[at])
+            Frame(box, WHITE, f"{names[at]} · missed", dashed=True, id=missed[at])
             if at in missed
             else Frame(box, WHITE, dashed=True)
             for at, box in enumerate(corners(things.boxes_cxcywh).tolist())
@@ -135,6 +135,10 @@ def least_score() -> Any:
     return number("Score from", 0.05, 0.95, SURE, help, step=0.05, more=True, key="det_score")
 
 
+def of_scene(view: "OfScene") -> bool:
+    return view.source == SCENE
+
+
 @dataclass(frozen=True)
 class OfScene:
     """Views of one image and what is found in it. `shows`: the title."""
@@ -156,7 +160,7 @@ class OfScene:
         key="det_scene",
         more=True,
         typed=True,
-        when=lambda view: view.source == SCENE,
+        when=of_scene,
     )
     detector: str = detector(BUNDLED, key="det_model", more=True, runs=True)
 

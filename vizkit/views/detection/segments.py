@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from vizkit.analysis.remarks.detection import of_mask, of_masks
-from vizkit.figure.detection.on_picture import Frame
+from vizkit.figure.detection.on_picture import WHITE, Frame
 from vizkit.figure.detection.segments import Regions
 from vizkit.traces import NotApplicable, not_applicable
-from vizkit.views.detection.scene import WHITE, Given
+from vizkit.views.detection.scene import Given
 from vizkit.views.subject import OfModel
 
 if TYPE_CHECKING:

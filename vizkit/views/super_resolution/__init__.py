@@ -11,11 +11,11 @@ VIEWS = (
         reads="picture",
         name="enlarge",
         formerly=(
-            Former("Likeness", name="likeness", settings={"levels": True}),
+            Former("Likeness", name="likeness"),
             Former(
                 "Whole picture",
                 name="enlarge-whole",
-                fields={"reference": "second", "place": "place", "sr_whole_reference": "second", "sr_at": "place"},
+                fields={"reference": "second", "place": "spot", "sr_whole_reference": "second", "sr_at": "spot"},
                 settings={"side": "whole"},
             ),
         ),

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -13,9 +12,7 @@ from vizkit.analysis.remarks.super_resolution import (
     of_same,
     of_tiles,
     of_trust,
-    of_whole,
 )
-from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
 from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.datasets.samples import INSECTS
@@ -23,7 +20,7 @@ from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.saved.transfer import NO_PICTURE, Transfer
 from vizkit.image import digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Later, Line, Numbers, Paper, Said
-from vizkit.views.controls import choice, number, query, switch
+from vizkit.views.controls import choice, number, query
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.likeness import LEVELS, worth
@@ -35,8 +32,8 @@ from vizkit.views.super_resolution.whole import (
     bicubic,
     filled,
     jobs_of,
+    judged,
     larger,
-    meet,
     png_of,
     seen_around,
     sharpest,
@@ -81,6 +78,10 @@ TOLD = (
 )
 
 
+MOVED = (
+    " Moved, the reference has all its pixels still, for what leaves it on one side comes in on the other: it may be "
+    "worth more as well as less."
+)
 NO_COPY = (
     "Nobody knows this image four times as large, so no copy of it can be the reference: choose one that shows the "
     "like from nearer."
@@ -99,6 +100,16 @@ def others(of: Sequence[Subject]) -> list[str]:
 
 def shrunk(view: "Enlarge") -> bool:
     return not view.as_it_is
+
+
+def as_it_is(view: "Enlarge") -> bool:
+    return view.as_it_is
+
+
+def place_of(what: str, key: str, when: Callable[["Enlarge"], bool]) -> Any:
+    words, help = {BLURRED: "most blurred"}, f"By default that of {what} which bicubic interpolation blurs most."
+    options = BLURRED, "patch"
+    return query("Place", help, options=options, default=BLURRED, words=words, inside=True, key=key, when=when)
 
 
 def where_known(*names: str) -> Callable[..., Sequence[str]]:
@@ -146,7 +157,7 @@ class Enlarge(View):
         listed=True,
         pictures=True,
         runs=True,
-        when=lambda view: view.as_it_is,
+        when=as_it_is,
     )
     turn: Literal["0", "90", "180", "270"] = choice(
         "Reference turned by", tuple(TURNS), words=TURNS, key="sr_turn", more=True, runs=True, when=shrunk
@@ -184,29 +195,15 @@ class Enlarge(View):
         follows=True,
         when=shrunk,
     )
-    levels: bool = switch(
-        "Compare kinds of reference",
-        "What each kind adds on average, over 500 drawn scenes that no network has seen.",
-        key="sr_levels",
-        more=True,
-    )
-    place: str | tuple[int, int] = query(
-        "Place",
-        "Of the input; by default where bicubic interpolation blurs most, of the image as it is in the part on show.",
-        options=(BLURRED, "patch"),
-        default=BLURRED,
-        words={BLURRED: "most blurred"},
-        key="sr_place",
-        inside=True,
-    )
+    place: str | tuple[int, int] = place_of("the input", "sr_place", shrunk)
+    spot: str | tuple[int, int] = place_of("the part on show of the image as it is", "sr_spot", as_it_is)
 
     overlays = False
     how = How(
         "Drag the bar to compare. A click chooses a place of the input: the arrow comes from the place of the "
         "reference that is most like it, whose texture it takes; bright places of it are like it, too. Drag the "
-        "reference, or press Shift and an arrow key: the arrow follows the texture, and the dB say what it is still "
-        "worth. The image as it is is cut into tiles of 48 × 48 pixels; the network sees 32 more on each side, so that "
-        "no seam is left.",
+        "reference, or press Shift and an arrow key: the arrow follows the texture. The image as it is is cut into "
+        "tiles of 48 × 48 pixels; the network sees 32 more on each side, so that no seam is left.",
         r"h_i = \arg\max_j r_{ij},\quad r_{ij} = \frac{\langle q_i, k_j\rangle}{\lVert q_i\rVert\,\lVert k_j\rVert},"
         r"\quad S_i = \max_j r_{ij},\quad F \leftarrow F + \mathrm{Conv}([F; T]) \odot \sigma(10\,a\,(S - b))",
         "what the image really held: texture that fits is put in, whether or not it was there.",
@@ -227,8 +224,6 @@ class Enlarge(View):
 
     def show(self, of: Subject) -> Blocks:
         yield from self.whole(of) if self.as_it_is else self.by_reference(of)
-        if self.levels:
-            yield from worth(of)
 
     def by_reference(self, of: Subject) -> Blocks:
         pair, key = self.pair(of)
@@ -240,7 +235,7 @@ class Enlarge(View):
             "relevance": text64(sixteen_bits((seen.queries.T @ seen.keys).numpy(), -1.0, 1.0)),
             "moved": self.moved,
         }
-        canvas = canvas_of(self.drawn(of, made), every, {"moved": (whole(0, FARTHEST_PX), "moved")})
+        canvas = canvas_of(self.drawn(of, made), "place", every, {"moved": (whole(0, FARTHEST_PX), "moved")})
         known = made.qualities
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
@@ -248,12 +243,13 @@ class Enlarge(View):
             same = of_same(float(seen.gates[-1].mean())) if self.reference == "same" else ""
             yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr) + same)
             yield canvas
-            yield Line(of_likeness_to_truth(way.ssim, plain.ssim, bicubic.ssim))
+            yield Line(of_likeness_to_truth(way.ssim, plain.ssim, bicubic.ssim) + MOVED * bool(self.moved))
         else:
             yield Said(of_trust(float((seen.gate > 0.5).mean())))
             yield canvas
         yield Numbers(partial(self.numbers, made))
         yield Download("Trace of the attention (NPZ)", partial(self.trace, of, pair))
+        yield from worth(of)
 
     def pair(self, of: Subject) -> tuple[Pair, tuple[str, ...]]:
         """What is enlarged and by what, and what tells it from others of this image."""
@@ -295,25 +291,37 @@ class Enlarge(View):
 
     def at(self, of: Subject, size_hw: tuple[int, int], blurred: tuple[int, int] | None = None) -> tuple[int, int]:
         """Row and column of the chosen place of the input. `blurred`: where bicubic interpolation misses most."""
+        place = self.spot if self.as_it_is else self.place
         usual = (
             blurred
-            if blurred and self.place == BLURRED
+            if blurred and place == BLURRED
             else tuple(int(share * side) for share, side in zip(of.point[::-1], size_hw, strict=True))
         )
-        row, column = self.place if isinstance(self.place, tuple) else usual
+        row, column = place if isinstance(place, tuple) else usual
         return min(row, size_hw[0] - 1), min(column, size_hw[1] - 1)
 
     def whole(self, of: Subject) -> Blocks:
         """The image as it is: what is looked at is enlarged at once, the rest of a large one when it is asked for."""
         tiles, second = tiles_of(of.rgb), None if self.second == NO_REFERENCE else of.other_picture(self.second)
-        jobs, many = jobs_of(of, tiles, second), len(tiles) > AT_ONCE
         at = self.at(of, of.rgb.shape[:2])
         part = around(at, of.rgb.shape[:2])
-        at = sharpest(of.rgb, part) if self.place == BLURRED else at
-        show, button = partial(self.shown, of, second, part, at, len(tiles)), "Enlarge all tiles" if many else ""
-        every = Later(of, tuple(jobs.values()), show, button, only_asked=many)
-        near = tuple(job for numbers, job in jobs.items() if any(meet(tiles[number], part) for number in numbers))
-        yield Later(of, near, lambda _: [every], only_asked=True) if many else every
+        at = sharpest(of.rgb, part) if self.spot == BLURRED else at
+        near, every = jobs_of(of, tiles, second, part)
+        show, only_asked = partial(self.shown, of, second, part, at), len(tiles) > AT_ONCE
+
+        def beside(found: Mapping[Hashable, Tiles]) -> Blocks:
+            if len(found) < len(near):
+                return show([*found.values()], of_tiles(len(found), len(near)))
+            if len(near) == len(tiles):
+                return show([*found.values()], every=True)
+            button = f"Enlarge all {len(tiles)} tiles"
+            rest = Later(of, tuple(every), partial(all_of, [*found.values()]), button, only_asked=only_asked)
+            return iter([rest])
+
+        def all_of(seen: Sequence[Tiles], found: Mapping[Hashable, Tiles]) -> Blocks:
+            return show([*seen, *found.values()], every=len(found) == len(every))
+
+        yield Later(of, tuple(near), beside, only_asked=only_asked, silent=True)
 
     def shown(
         self,
@@ -321,25 +329,22 @@ class Enlarge(View):
         second: RGB | None,
         part: Part,
         at: tuple[int, int],
-        total: int,
-        found: Mapping[Hashable, Tiles],
+        found: Sequence[Tiles],
+        said: str = "",
+        *,
+        every: bool = False,
     ) -> Blocks:
-        plain, done = bicubic(of.rgb), sum(map(len, found.values()))
-        pixels, shown = filled(plain, found.values()), larger(part)
+        """`said`: what is still to come of the part. `every`: all tiles are there."""
+        plain = bicubic(of.rgb)
+        pixels, shown = filled(plain, found), larger(part)
         taken: dict[str, Any] = {} if second is None else taken_by(*seen_around(of, second, at)) | {"says": SAYS[ONE]}
         network = "without reference" if second is None else "with the reference"
-        titles = "bicubic", network + ("" if done == total else f", {done} of {total} tiles")
         first = part[0].start, part[1].start
-        canvas = canvas_of(Transfer(of.rgb, plain[shown], pixels[shown], titles, at, first, **taken))
-        rows, columns = pixels.shape[:2]
-        if done < total:
-            yield Said(of_tiles(done, total, (columns, rows)))
-            yield canvas
-        else:
-            steep, plainly = steepness(pixels), steepness(plain)
-            steeper = steep / plainly if plainly else inf  # of an image of one colour
-            yield Said(of_whole((columns, rows), steeper, agreement(of.rgb, pixels)))
-            yield canvas
+        whole = judged(of.rgb, plain, pixels) if every else ""
+        yield Said(said or whole or judged(of.rgb[part], plain[shown], pixels[shown], part=True))
+        drawn = Transfer(of.rgb, plain[shown], pixels[shown], ("bicubic", network), at, first, **taken)
+        yield canvas_of(drawn, "spot")
+        if every:
             yield Download("All pixels (PNG)", partial(png_of, pixels))
         if second is None:
             yield Line(NO_COPY)
@@ -366,9 +371,9 @@ class Enlarge(View):
         return npz_bytes(trace(enlarger(of, WITH), pair.small, pair.reference))
 
 
-def canvas_of(drawn: Transfer, more: Mapping[str, Any] = {}, tells: Mapping[str, Any] = {}) -> Canvas:
-    """`more`: what is sent beside the relevance for the chosen place, and what comes back beside another place."""
-    tells = {"at": (tuple_of(*map(below, drawn.small.shape[:2])), "place"), **tells}
+def canvas_of(drawn: Transfer, place: str, more: Mapping[str, Any] = {}, tells: Mapping[str, Any] = {}) -> Canvas:
+    """`place`: the field of the chosen one. `more`: what is sent beside its relevance, `tells`: what comes back."""
+    tells = {"at": (tuple_of(*map(below, drawn.small.shape[:2])), place), **tells}
     return Canvas("vizkit_transfer", drawn.pack() | {**more}, ALT, tells, (Paper(drawn.marks),))
 
 

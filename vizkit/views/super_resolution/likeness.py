@@ -10,7 +10,7 @@ from vizkit.datasets.pairs.any_picture import DRAWN
 from vizkit.datasets.pairs.drawn import TIMES
 from vizkit.figure.charts import bars
 from vizkit.figure.palette import OTHERS
-from vizkit.views.blocks import Blocks, Chart, Download, Picture, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Download, Picture, Said, side_by_side
 from vizkit.views.subject import Subject
 from vizkit.writing import csv_lines
 
@@ -49,31 +49,15 @@ def worth(of: Subject) -> Blocks:
         Picture(of.made(examples), "A drawn scene and its six references", EXAMPLES),
         widths=(3, 2),
     )
-    yield Table(
-        tuple(
-            {
-                "reference": TITLES[name],
-                "PSNR": f"{psnr:.2f} dB",
-                "above no reference": between(*gain) if name != "without" else "–",
-                "SSIM": f"{ssim:.4f}",
-            }
-            for name, (psnr, *gain, ssim) in rows.items()
-        ),
-        "PSNR and SSIM by reference",
-    )
     head = ["reference", "psnr_db", "above_none_db", "low_db", "high_db", "ssim"]
     lines = [head, *([name, *row] for name, row in rows.items())]
-    yield Download("Numbers (CSV)", lambda: csv_lines(lines).encode())
+    yield Download("Kinds of reference (CSV)", lambda: csv_lines(lines).encode())
 
 
 def row_of(level: dict) -> tuple[float, float, float, float, float]:
     """PSNR, what it is above no reference with both ends, SSIM; of what is no reference its own is 0."""
     gain = level["gain"]
     return level["psnr"], gain["value"], gain["low"], gain["high"], level["ssim"]
-
-
-def between(mean: float, low: float, high: float) -> str:
-    return f"{mean:+.2f} dB ({low:+.2f} to {high:+.2f})".replace("-", "−")
 
 
 def examples() -> np.ndarray:

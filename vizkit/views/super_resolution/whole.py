@@ -4,11 +4,14 @@ size."""
 import io
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
+from vizkit.analysis.remarks.super_resolution import of_whole
+from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.drawn import RGB, TIMES
 from vizkit.image import digest_of
 from vizkit.traces import not_applicable
@@ -37,19 +40,25 @@ def tiles_of(rgb: RGB) -> list[Part]:
     return [each[:2] for each in tiles(rgb.shape[0], rgb.shape[1])]
 
 
-def jobs_of(of: Subject, tiles: Sequence[Part], reference: RGB | None) -> dict[tuple[int, ...], Job]:
-    """By the numbers of the tiles that each enlarges, those in the middle of the image first."""
+def jobs_of(of: Subject, tiles: Sequence[Part], reference: RGB | None, part: Part) -> tuple[list[Job], list[Job]]:
+    """(of the tiles that a part of the image shows, one by one; of all, several at once). The middle comes first."""
     order, key = from_the_middle(tiles), "" if reference is None else digest_of(reference)
+    near = [
+        Job(("tile", key, number), "", partial(enlarged_one, of, reference, number))
+        for number in order
+        if meet(tiles[number], part)
+    ]
     size = -(-len(order) // MOST_JOBS)
     groups = [tuple(order[start : start + size]) for start in range(0, len(order), size)]
-    return {
-        group: Job(
+    every = [
+        Job(
             ("tiles", key, group),
             f"{min(size * done, len(order))} of {len(order)} tiles",
-            partial(enlarged, of, reference, group),
+            partial(enlarged, of, reference, key, group),
         )
         for done, group in enumerate(groups, 1)
-    }
+    ]
+    return near, every
 
 
 def around(place: tuple[int, int], size_hw: tuple[int, int], part_hw: tuple[int, int] = PART_HW) -> Part:
@@ -90,13 +99,21 @@ def from_the_middle(tiles: Sequence[Part]) -> list[int]:
     return sorted(range(len(tiles)), key=apart)
 
 
-def enlarged(of: Subject, reference: RGB | None, numbers: Sequence[int], progress: Callable[[int, int], Any]) -> Tiles:
+def enlarged_one(of: Subject, reference: RGB | None, number: int, progress: Callable[[int, int], Any]) -> Tiles:
     from vizkit.models.super_resolution.enlarging import enlarged_tiles
 
-    model, found = enlarger(of, WITHOUT if reference is None else WITH), Tiles()
+    progress(0, 1)
+    model = enlarger(of, WITHOUT if reference is None else WITH)
+    return [next(enlarged_tiles(model, of.rgb, reference, start=number))]
+
+
+def enlarged(
+    of: Subject, reference: RGB | None, key: str, numbers: Sequence[int], progress: Callable[[int, int], Any]
+) -> Tiles:
+    found = Tiles()
     for done, number in enumerate(numbers):
         progress(done, len(numbers))
-        found.append(next(enlarged_tiles(model, of.rgb, reference, start=number)))
+        found += of.kept(("tile", key, number), partial(enlarged_one, of, reference, number, lambda *_: None))
     return found
 
 
@@ -122,6 +139,13 @@ def filled(plain: RGB, found: Collection[Tiles]) -> RGB:
 def bicubic(rgb: RGB) -> RGB:
     rows, columns = rgb.shape[:2]
     return np.asarray(Image.fromarray(rgb).resize((TIMES * columns, TIMES * rows), Image.Resampling.BICUBIC))
+
+
+def judged(given: RGB, plain: RGB, made: RGB, *, part: bool = False) -> str:
+    """Of an image, or a part of it, what bicubic interpolation and the network make of it."""
+    steep, plainly = steepness(made), steepness(plain)
+    steeper = steep / plainly if plainly else inf  # of an image of one colour
+    return of_whole((made.shape[1], made.shape[0]), steeper, agreement(given, made), part=part)
 
 
 def png_of(rgb: RGB) -> bytes:

@@ -3,7 +3,8 @@
 // shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)', NARROW = 420, BEHIND = .4   // below it words of all frames would hide the image, and they stand back
+// Below NARROW pixels words of all frames would hide the image; there, and where more than MANY have a name, those that are not shown stand back.
+const INK = '#f59e0b', UNDER = 'rgb(0 0 0 / .65)', NARROW = 420, MANY = 6, BEHIND = .4, NOTE = ' · '
 
 export default function ({ data, parentElement, setStateValue }) {
   const find = name => parentElement.querySelector(name), root = find('.panels'), row = find('.row'), says = find('.says'), strip = find('.strip')
@@ -50,11 +51,12 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.font = '600 12px ' + getComputedStyle(root).fontFamily
     const wide = Math.min(pen.measureText(text).width + 8, w), left = clamp(x, 0, w - wide)
     let top = Math.max(0, y - 17)
-    const hit = () => taken.some(other => left < other.left + other.wide && other.left < left + wide && Math.abs(top - other.top) < 17)
-    for (let tries = 0; tries < 6 && hit(); tries++) top += 18
-    taken.push({ left, wide, top })
+    const hit = () => taken.find(other => left < other.left + other.wide && other.left < left + wide && Math.abs(top - other.top) < 17)
+    top = hit() ? hit().top + 18 : top
+    if (hit()) return                                    // it could not be read there
+    taken.push({ left, wide, top, text })
     pen.fillStyle = colour; pen.fillRect(left, top, wide, 17)
-    pen.fillStyle = '#fff'; pen.textBaseline = 'middle'; pen.fillText(text, left + 4, top + 9, wide - 8)
+    pen.fillStyle = colour === '#ffffff' ? '#222' : '#fff'; pen.textBaseline = 'middle'; pen.fillText(text, left + 4, top + 9, wide - 8)
   }
   const paint = (canvas, panel, regions) => {
     const w = canvas.clientWidth, h = w * height / width, ratio = window.devicePixelRatio || 1, pen = canvas.getContext('2d'), at = place(panel.heats)
@@ -66,15 +68,18 @@ export default function ({ data, parentElement, setStateValue }) {
     if (at >= 0) { dim(pen, [0, 0, w, h]); pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
     for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
     const frames = panel.frames.filter(({ id, faint }) => !(panel.own || faint) || id === shown()), taken = []
+    const back = shown() >= 0 && (w < NARROW || frames.filter(({ word }) => word).length > MANY)
     for (const { box_xyxy: [x0, y0, x1, y1], colour, dashed, faint, id } of frames) {
       if (faint) { lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), INK, 1, [2, 3]); continue }
       const own = !panel.own && id >= 0 && id === shown()
-      pen.globalAlpha = own || shown() < 0 || w >= NARROW ? 1 : BEHIND
+      pen.globalAlpha = own || !back ? 1 : BEHIND
       lines(pen, () => pen.rect(x0 * w, y0 * h, (x1 - x0) * w, (y1 - y0) * h), own ? INK : colour, own ? 3 : 1.75, dashed ? [5, 4] : [])
       pen.globalAlpha = 1
     }
-    const named = frames.filter(({ word, id }) => word && (w >= NARROW || id < 0 || id === shown()))
+    const rank = ({ id, word }) => id === shown() ? 0 : word.includes(NOTE) ? 1 : 2
+    const named = frames.filter(({ word, id }) => word && (w >= NARROW || id < 0 || id === shown())).sort((a, b) => rank(a) - rank(b))
     for (const { box_xyxy: box, word, colour } of named) tag(pen, word, box[0] * w, box[1] * h, colour, w, taken)
+    canvas.dataset.named = taken.map(({ text }) => text).join(', ')
     if (data.pick === 'cell' && shown() >= 0) {
       const y = Math.floor(shown() / columns), x = shown() % columns
       lines(pen, () => pen.rect(x * w / columns, y * h / rows, w / columns, h / rows), INK, 2.5, [])
@@ -127,7 +132,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }
   })
   strip.hidden = data.alone || !data.strip.length
-  strip.replaceChildren(make('span', {}, 'Drawn scenes, those with mistakes first:'), ...data.strip.map(({ scene, picture, mistakes }) => {
+  strip.replaceChildren(make('span', {}, 'Scenes and their mistakes:'), ...data.strip.map(({ scene, picture, mistakes }) => {
     const name = `scene ${scene}, ${mistakes ? `${mistakes} mistake${mistakes > 1 ? 's' : ''}` : 'all right'}`
     const button = make('button', { type: 'button', title: name, ariaLabel: name, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) }, mistakes ? `✗ ${mistakes}` : '✓')
     button.style.backgroundImage = `url("${picture}")`

@@ -44,7 +44,7 @@ export default function ({ data, parentElement, setStateValue }) {
     const reference = images.reference && fitted(x, y, widest, keyRows, keyColumns)
     return { small, own, truth, reference, height: Math.max(...[small, own, truth, reference].filter(Boolean).map(({ y, h }) => y + h)) + BELOW }
   }
-  const shareOfBar = () => state.bar ?? clamp((here()[1] - 1) / columns, 1 / 3, 1 / 2)  // both show what it is of, and the result the chosen place
+  const shareOfBar = () => state.bar ?? clamp((here()[1] - 1) / columns, 1 / 16, 1 / 2)  // the result shows the chosen place
   const best = () => {
     const values = row(), taken = data.place[asked()]
     const order = [...values.keys()].sort((a, b) => (b === taken) - (a === taken) || values[b] - values[a]), chosen = []
@@ -67,7 +67,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const style = getComputedStyle(root), text = style.color, bar = own.x + shareOfBar() * own.w
     const write = (words, x, y, most, align = 'left', font = '600 14px ') => {
       pen.font = font + style.fontFamily; pen.fillStyle = text; pen.textBaseline = 'middle'; pen.textAlign = align
-      pen.fillText(words, x, y, most); pen.textAlign = 'left'
+      pen.strokeStyle = style.getPropertyValue('--st-background-color'); pen.lineWidth = 4  // legible where the arrow crosses it
+      pen.strokeText(words, x, y, most); pen.fillText(words, x, y, most); pen.textAlign = 'left'
     }
     const title = (words, place) => write(words, place.x, place.y - TOP / 2 - 1, place.side)
     const shown = (name, place) => pen.drawImage(images[name], place.x, place.y, place.w, place.h)
@@ -105,7 +106,6 @@ export default function ({ data, parentElement, setStateValue }) {
     Object.assign(root.dataset, { at: state.at.join(','), taken: '', bar: shareOfBar().toFixed(3), shapes: `${rows} × ${columns}, ${keyRows} × ${keyColumns}`, left: own.x, width: own.w })
     says.textContent = ''
     if (!reference) return candidates([])
-    title(pullable ? 'Reference, to be dragged' : 'Reference', reference)
     const pulled = (state.pull?.px ?? 0) * reference.w / (keyColumns * CELL)
     pen.save(); pen.beginPath(); pen.rect(reference.x, reference.y, reference.w, reference.h); pen.clip()
     for (const turn of [-1, 0, 1]) shown('reference', { ...reference, x: reference.x + pulled + turn * reference.w })
@@ -114,6 +114,7 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.drawImage(painted(upTo(0, 1), values, data.key_grid, colours, 0, NEAR), reference.x, reference.y, reference.w, reference.h)
     scale(reference, 'relevance', '0', '1')
     arrow(pen, frame(reference, [chosen[0].y, chosen[0].x], keyRows, keyColumns), to)
+    title(pullable ? 'Reference, to be dragged' : 'Reference', reference)
     root.dataset.taken = `${chosen[0].y},${chosen[0].x}`
     const words = { relevance: number(chosen[0].value, 2), gate: percent(data.gate[asked()]) }
     for (const [name, each] of Object.entries(data.errors)) words[name] = percent(each[here()[0] * columns + here()[1]])
@@ -142,7 +143,8 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     const [y, x] = here()
     const own = [[images.beside, data.titles[0]], [images.own, 'result'], ...images.without ? [[images.without, 'no reference']] : [], ...images.truth ? [[images.truth, 'true']] : []]
-    patches.replaceChildren(...own.map(([image, title], i) => cut(image, { y, x }, title, chosen.length && i === own.length - 1 ? 'own' : '')),
+    const name = chosen.length ? [Object.assign(document.createElement('span'), { className: 'like', textContent: 'Most like it in the reference, by relevance:' })] : []
+    patches.replaceChildren(...own.map(([image, title], i) => cut(image, { y, x }, title, chosen.length && i === own.length - 1 ? 'own' : '')), ...name,
       ...chosen.map((place, i) => cut(images.reference, place, number(place.value, 2), i ? '' : 'best')))
   }
 
