@@ -78,7 +78,7 @@ def habits_from(data: dict[str, Any]) -> Habits:
     return _of(data["said"], data["pictures"], data["threshold"], data["all_queries"])
 
 
-def _of(rows: list[list[float]], pictures: int, threshold: float, all_queries: int) -> Habits:
+def _of(rows: list[list[int | float]], pictures: int, threshold: float, all_queries: int) -> Habits:
     queries, labels, scores, *boxes = np.array(rows, float).reshape(-1, len(COLUMNS)).T
     said = queries.astype(int), labels.astype(int), scores, np.stack(boxes, 1)
     return Habits(pictures, threshold, all_queries, *said)
