@@ -6,7 +6,7 @@ import streamlit as st
 
 from vizkit.training.runs.folder import RunFolder, runs_root
 from vizkit.ui.plain import plain
-from vizkit.ui.session.address import drop, put
+from vizkit.ui.session.address import put
 from vizkit.views import bundled
 from vizkit.work_folder import steps_in
 
@@ -36,7 +36,6 @@ def _to_its_end(name: str) -> None:
     own = bundled.FOLDER / name.partition(":")[2] if name.startswith("bundled:") else runs_root() / name
     run = RunFolder(bundled.RECORDED_FOLDER if name == bundled.RECORDED else own)
     for key, ends in (("learned_step", steps_in(run.path)[-1:]), ("run_epoch", [len(run.metrics())])):
-        drop(key)
         if ends[:1] > [0] and key in st.session_state:
             st.session_state[key] = ends[0]
 

@@ -9,8 +9,8 @@ import streamlit as st
 
 from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.datasets.builtin.insects import INSECTS
-from vizkit.training.detection.recipes import DETECTING
 from vizkit.datasets.scenes.opening import ABOUT as SCENES
+from vizkit.training.detection.recipes import DETECTING
 from vizkit.training.recipe import NAMED, Recipe, RecipeError, harder
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.comparing import steps_an_epoch
