@@ -20,7 +20,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import steps_in
 
 IMAGES = 100
-CELLS = 10  # from end to end of the longer axis
+CELLS = 12  # from end to end of the longer axis
 MARGIN = 0.1  # beyond the path, of its length
 RANDOM, PATH = "random directions", "the run's own path"
 PLANES = RANDOM, PATH
