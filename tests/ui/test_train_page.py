@@ -675,7 +675,7 @@ def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
     assert shown.session_state["learned_step"] == 990
     assert [box.label for box in shown.expander].count("How to read this") == 1
     assert "Eight test images, which the run never learned from" in texts(shown)
-    assert not [box for box in shown.selectbox if box.key == "learned_run"], "the run is chosen above"
+    assert [box.label for box in shown.selectbox].count("Run") == 1, "it is chosen above"
     rules = [json.loads(chart.proto.spec)["layout"].get("shapes", []) for chart in shown.get("plotly_chart")]
     assert rules == [[]] * 3
     turned = form(train_view="Watch", run=bundled.RECORDED, learned_step="99")  # the third of thirty epochs ends
