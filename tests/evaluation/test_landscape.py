@@ -132,11 +132,12 @@ def test_the_path_lies_on_the_coordinates_of_its_checkpoints():
         assert along[0] < found.path[:, at].min()
         assert found.path[:, at].max() < along[-1]
         assert 0 in along
+    assert_allclose(np.diff(found.x)[0], np.diff(found.y)[0])  # a cell is a square
 
 
 def test_an_axis_has_the_checkpoint_itself():
-    assert axis(-1.0, 1.0).tolist() == [-1, -0.5, 0, 0.5, 1]
-    assert axis(-3.0, 0.7).tolist() == pytest.approx([-3.7, -2.775, -1.85, -0.925, 0, 0.925])
+    assert axis(-1.0, 1.0, 0.5).tolist() == [-1, -0.5, 0, 0.5, 1]
+    assert axis(-3.0, 0.7, 0.925).tolist() == pytest.approx([-3.7, -2.775, -1.85, -0.925, 0, 0.925])
 
 
 def test_a_saved_map_has_the_path_in_its_cells():
@@ -144,6 +145,7 @@ def test_a_saved_map_has_the_path_in_its_cells():
     figure = surface(
         loss, np.array([-2.0, 0, 2]), np.array([0.0, 4]), ("a", "b"), np.array([[-2.0, 4], [0, 0]]), [1, 9]
     )
+    assert figure.layout.yaxis.scaleanchor == "x"
     panel = panel_of(figure)
     assert panel.cells == ((3, 4, 5), (0, 1, 2))
     assert [(line.x, line.y) for line in panel.lines] == [((0, 1), (0, 1))]
@@ -173,9 +175,10 @@ def test_the_sentences_are_the_surfaces_own():
     assert "nowhere on this plane is it lower" in around("mine", np.maximum(loss, 1), x, x, 100)
     said = on_the_path("mine", 14, 1.0, 0.5, np.array([0.71, 0.2]), np.array([0.66, 0.2]))
     assert said == (
-        "The loss of mine is 1 nats at its last checkpoint, at least 0.5 on this plane. The first component explains "
-        "71 % of how 14 checkpoints spread; of a random walk with steps as long as theirs, in random directions, it "
-        "would explain 66 %: so the shape of the path proves little."
+        "The loss of mine on test images is 1 nats at its last checkpoint and 0.5 at the lowest place of this plane: "
+        "the run ended beside it. The first component explains 71 % of how 14 checkpoints spread; of a random walk "
+        "with steps as long as theirs, in random directions, it would explain 66 %: so the shape of the path proves "
+        "little."
     )
     assert "nowhere lower" in on_the_path("mine", 14, 1.0, 1.0, np.array([0.9, 0.05]), np.array([0.66, 0.2]))
     assert on_the_path("mine", 14, 1.0, 1.0, np.array([0.9, 0]), np.array([0.6, 0])).endswith(

@@ -33,7 +33,11 @@ from vizkit.ui.session.remembered import Remembered
 from vizkit.ui.widgets import run_samples, run_watch, time_estimate
 from vizkit.ui.widgets.processes.evaluation import FOLDER
 from vizkit.views import bundled
+from vizkit.views.blocks import Said
 from vizkit.views.train import learned
+from vizkit.views.train.inside import Inside
+from vizkit.views.train.landscape import LossLandscape
+from vizkit.views.train.learned import Learned
 
 PLAIN = np.arange(32 * 32 * 3, dtype=np.uint8).reshape(32, 32, 3)
 DIGITS = Recipe(data="digits", model="digits_cnn", epochs=2, images=96, flip=0.0)
@@ -84,6 +88,11 @@ def finished(home, name="first", recipe=DIGITS, state="done", bundled="digits_cn
 
 def form(**query):
     return opened("train", **{"models": CNN, "image": "digit 3", "train_view": "Start", **query})
+
+
+def address_of(test, name):
+    """AppTest has what it was given itself as text, what the page has set as a list."""
+    return "".join(test.query_params[name])
 
 
 def test_the_form_shows_pictures_time_and_command():
@@ -369,7 +378,8 @@ def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     assert test.slider(key="run_epoch").value == 2
     choose(test, run_epoch=1)
     assert "After 1 epoch 40 % of the validation images are right" in texts(test)
-    assert "Test" not in [m.label for m in test.metric]
+    assert [m.value for m in test.metric if m.label == "Test"] == ["–"], "its place is kept"
+    assert "of the finished model" in texts(test)
     assert test.button(key="run_delete")  # it is one's own still
     click(test, "run_evaluate")
     assert opened_pages == ["pages/evaluate.py"]
@@ -425,6 +435,11 @@ def test_the_augmentation_is_shown_where_somebody_asks():
     test.session_state["changed"] = True  # as a click on its line opens it
     test.run()
     assert len(test.main.get("image")) == 2 * before
+    for name in ("flip", "turn_deg"):
+        test.session_state[f"field_{name}"] = 0.0
+    test.run()
+    assert len(test.main.get("image")) == before, "no row that says nothing"
+    assert "this recipe changes no image" in texts(test)
     assert not np.array_equal(*(start.augmented([PLAIN], Recipe(flip=p), 32, 1)[0] for p in (0.0, 1.0)))
 
 
@@ -454,8 +469,10 @@ def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
     assert test.selectbox(key="run").value == "bundled:insects_vit"
     metrics = run_watch.recorded()["bundled:insects_vit"].metrics()
     choose(test, run_epoch=3)
+    assert address_of(test, "run") == "bundled:insects_vit"
     assert "After 3 epochs 86 % of the validation images are right and 64 % of those in training" in texts(test)
-    assert "Test" not in [m.label for m in test.metric]
+    assert [m.value for m in test.metric if m.label == "Test"] == ["–"]
+    assert len(test.main.get("image")) == 12, "the page does not shrink"
     lines = json.loads(test.main.get("plotly_chart")[1].proto.spec)["data"]
     faint, seen = lines[0], lines[1]
     assert (len(numbers(faint["y"])), len(numbers(seen["y"]))) == (len(metrics), 3)
@@ -482,6 +499,9 @@ def test_every_task_that_is_trained_can_be_started(task, recipe, said, monkeypat
     assert not test.error
     assert test.selectbox(key="train_recipe").value == recipe
     assert said in test.code[0].value
+    if task != "Learn from a teacher":
+        assert model.OTHERS[(TEXTS | DETECTING | ENLARGE)[recipe][1].model][1] in texts(test)
+        assert ("Images" in [each.label for each in test.number_input]) == (recipe != "dates_transformer")
     choose(test, field_epochs=2)
     click(test, "train_start")
     known = NAMED | TEXTS | DETECTING | ENLARGE
@@ -512,7 +532,9 @@ def test_the_model_of_the_other_pages_is_fine_tuned(runs_home, monkeypatch):
     test = form(train_task="Fine-tune a model", models="bundled:insects_deit")
     assert not test.error
     assert test.selectbox(key="field_model").value == "bundled:insects_deit"
-    assert test.selectbox(key="train_data").value == "digits"  # insects it knows
+    assert test.selectbox(key="train_data").value == "insects"  # its own
+    assert "knows these 12 classes already" in texts(test)
+    choose(test, train_data="digits")
     assert "new head, for its 12 classes become 10 others; everything before it begins as it is" in texts(test)
     assert test.number_input(key="field_lr").value == TUNING[TUNE][1].lr < NAMED["quick"][1].lr
     choose(test, train_part="the new head")
@@ -556,7 +578,8 @@ def test_a_run_is_fine_tuned_from_where_it_is_watched(runs_home):
     test = form(train_view="Watch")
     click(test, "run_tune")
     assert test.selectbox(key="field_model").value == "run:first"
-    assert "new head, for its 10 classes become 12 others" in texts(test)
+    assert test.selectbox(key="train_data").value == "digits", "its own"
+    assert "knows these 10 classes already" in texts(test)
     assert f"--model {runs_home / 'first'}" in test.code[0].value
 
 
@@ -652,13 +675,41 @@ def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
     assert shown.session_state["learned_step"] == 990
     assert [box.label for box in shown.expander].count("How to read this") == 1
     assert "Eight test images, which the run never learned from" in texts(shown)
-    assert not [box for box in shown.selectbox if box.key == "learned_run"], "the run is chosen above"
+    assert [box.label for box in shown.selectbox].count("Run") == 1, "it is chosen above"
     rules = [json.loads(chart.proto.spec)["layout"].get("shapes", []) for chart in shown.get("plotly_chart")]
     assert rules == [[]] * 3
     turned = form(train_view="Watch", run=bundled.RECORDED, learned_step="99")  # the third of thirty epochs ends
     rules = [json.loads(chart.proto.spec)["layout"]["shapes"] for chart in turned.get("plotly_chart")]
     assert [[each["x0"] for each in every] for every in rules] == [[3.0]] * 3
     assert "What it learned" not in texts(form(train_view="Watch", run="bundled:digits_mlp"))
+
+
+@pytest.mark.parametrize("title", ["Learned", "Inside", "Landscape"])
+def test_the_run_that_is_watched_is_that_of_the_other_views(runs_home, monkeypatch, title):
+    shutil.copytree(bundled.RECORDED_FOLDER, runs_home / "mine")
+    finished(runs_home, "without")
+    for shown in (Learned, Inside, LossLandscape):
+        monkeypatch.setattr(shown, "show", lambda self, of: [Said(f"Shown is {self.run}.")])
+    assert "Shown is mine." in texts(form(train_view=title, run="mine"))
+    test = form(train_view="Watch", run="mine", learned_step="32")
+    test.session_state["train_view"] = title
+    test.run()
+    assert "Shown is mine." in texts(test)
+    assert address_of(test, "run") == "mine"
+    usual = "small ViT · insects" if title == "Inside" else bundled.RECORDED
+    test.selectbox(key="run").set_value(usual).run()
+    assert not test.exception
+    assert f"Shown is {usual}." in texts(test)
+    assert "learned_step" not in test.query_params, "a step of another run"
+    test = form(train_view="Watch", run="without")
+    test.session_state["train_view"] = title
+    test.run()
+    assert f"Shown is {usual}." in texts(test)
+    assert f"without has no checkpoints to show here: this is {usual}" in texts(test)
+    test.session_state["train_view"] = "Watch"
+    test.run()
+    assert test.selectbox(key="run").value == "without", "it is not forgotten"
+    assert "The run of this link has no checkpoints" in texts(form(train_view=title, run="<b>"))
 
 
 def test_a_run_at_work_shows_the_checkpoints_that_it_has_and_those_that_come(runs_home, monkeypatch):

@@ -15,7 +15,7 @@ from vizkit.ui.plain import plain
 from vizkit.ui.session import linked_picture
 from vizkit.ui.session.address import drop, keep_valid, put
 from vizkit.ui.sidebar import folders
-from vizkit.ui.widgets import texts
+from vizkit.ui.widgets import run_choice, texts
 from vizkit.ui.widgets.controls import choose_drawing, more
 from vizkit.ui.widgets.stage import PLAYED, scrubber
 from vizkit.views import Entry, entry
@@ -63,6 +63,9 @@ def ask(
             with more():
                 choose(rare=True)
                 drawn = choose_drawing() if cls.overlays else drawn
+    for name in asked:
+        if asked[name].kind == "run" and name not in given:
+            run_choice.say_missing(values[name])
     if refused:
         st.caption(f":material/link_off: {plain(' '.join(refused))}")
     return cls(**values), drawn
@@ -97,6 +100,10 @@ def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) 
 # ---- one widget for each kind ----------------------------------------------------------------------------------------
 def _detector(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
     return _choice(key, replace(control, listed=True), of, default)
+
+
+def _run(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
+    return run_choice.choose(options(control, of), default, control.help)
 
 
 def _choice(key: str, control: Control, of: Sequence[Subject], default: Any) -> Any:
@@ -315,5 +322,5 @@ WIDGETS = {
     "folder": _folder,
     "text model": _text_model,
     "detector": _detector,
-    "run": _detector,
+    "run": _run,
 }

@@ -209,6 +209,12 @@ def detector(*bundled: str, **more: Any) -> Any:
     return text_model(*bundled, kind="detector", **more)
 
 
+def run_with_checkpoints(*bundled: str) -> Any:
+    """A run whose weights were kept on the way: the same in all views of the page Train that can show it."""
+    help = "Runs that have kept checkpoints: those that come with vizkit, and yours."
+    return text_model(*bundled, kind="run", label="Run", help=help, key="run")
+
+
 def folder(label: str, help: str = "", **more: Any) -> Any:
     """One of the folders at hand, by its name, which is in a link too, as no path of a server is; "" for none."""
     return _field("", Control("folder", label, help, **more))

@@ -181,9 +181,9 @@ def test_several_of_them_and_the_numbers_behind_the_words():
     [
         (0.62, 0.60, (1078, 360), "neither stays ahead by more than chance."),  # standard error 3 points
         (0.85, 0.87, (690, 190), "neither stays ahead by more than chance."),
-        (0.62, 0.60, (100_000, 100_000), "holds less for others."),
-        (0.62, 0.40, (1078, 360), "holds less for others."),
-        (0.62, 0.90, (1078, 360), "validation images only after the epoch, as they are."),
+        (0.62, 0.60, (100_000, 100_000), "holds for its own images alone."),
+        (0.62, 0.40, (1078, 360), "holds for its own images alone."),
+        (0.62, 0.90, (1078, 360), "Likely why: those in training are judged while the weights still change."),
         (0.62, 0.40, None, "62 % of those in training."),
     ],
 )

@@ -52,12 +52,11 @@ def ahead(
     beyond = [2 * math.sqrt(sum(p * (1 - p) / n for p, n in zip(each, images, strict=True))) for each in recent]
     gaps = [own - trained for trained, own in recent]
     if all(gap < -chance for gap, chance in zip(gaps, beyond, strict=True)):
-        return f"{begin}; in each of the last {EPOCHS} epochs training was ahead: what it learns holds less for others."
+        return f"{begin}: part of what it has learned holds for its own images alone."
     if not all(gap > chance for gap, chance in zip(gaps, beyond, strict=True)):
-        return f"{begin}; over the last {EPOCHS} epochs neither stays ahead by more than chance."
-    done = f" {joined(harder)} and" if harder else ""
-    why = f"training images{done} are judged while the weights still change, validation images only after the epoch"
-    return f"{begin}; in each of the last {EPOCHS} epochs training was behind. A likely reason: {why}, as they are."
+        return f"{begin}; neither stays ahead by more than chance."
+    why = joined([*harder, "are judged while the weights still change"])
+    return f"{begin}. Likely why: those in training {why}."
 
 
 def best_run(tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = ()) -> str | None:
@@ -141,8 +140,9 @@ def on_the_path(
 ) -> str:
     """Of a run's checkpoints: what part of their spread the first component explains, and how much it would of a random
     walk, on a plane on which the loss is `centre` nats at the last one and `lowest` at least."""
-    there = "nowhere lower on this plane" if lowest == centre else f"at least {lowest:.3g} on this plane"
-    said = f"The loss of {name} is {centre:.3g} nats at its last checkpoint, {there}. The first component explains "
+    said = f"The loss of {name} on test images is {centre:.3g} nats at its last checkpoint"
+    beside = f" and {lowest:.3g} at the lowest place of this plane: the run ended beside it"
+    said += f"{', nowhere lower on this plane' if lowest == centre else beside}. The first component explains "
     said += f"{percent(shares[0])} of how {checkpoints} checkpoints spread; of a random walk with steps as long as "
     said += f"theirs, in random directions, it would explain {percent(walk[0])}"
     if shares[0] - walk[0] > CLEARLY:

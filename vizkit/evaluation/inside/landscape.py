@@ -20,7 +20,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.work_folder import steps_in
 
 IMAGES = 100
-CELLS = 10  # from end to end of an axis
+CELLS = 12  # from end to end of the longer axis
 MARGIN = 0.1  # beyond the path, of its length
 RANDOM, PATH = "random directions", "the run's own path"
 PLANES = RANDOM, PATH
@@ -96,9 +96,8 @@ def walk_shares(lengths: Float[np.ndarray, " step"]) -> Float[np.ndarray, " comp
     return spread[::-1][:2] / spread.sum()
 
 
-def axis(low: float, high: float) -> Float[np.ndarray, " place"]:
-    """CELLS steps from end to end, among them 0 itself."""
-    step = (high - low) / CELLS
+def axis(low: float, high: float, step: float) -> Float[np.ndarray, " place"]:
+    """From end to end or beyond, among them 0 itself."""
     return step * np.arange(np.floor(low / step + 1e-9), np.ceil(high / step - 1e-9) + 1)
 
 
@@ -133,7 +132,8 @@ def _made(run: RunFolder, steps: Sequence[int], plane: str, progress: Progress) 
     else:
         ends = [(-1.0, 1.0)] * 2
         directions = [filter_normalised(last, seed) for seed in range(2)]
-    x, y = (axis(low, high) for low, high in ends)
+    step = max(high - low for low, high in ends) / CELLS  # of both: an equal way looks equally long
+    x, y = (axis(low, high, step) for low, high in ends)
     pixels, targets = next(FewPictures(balanced(run, loaded, IMAGES), loaded).labelled(IMAGES))
     asked = mean_loss(loaded, loaded.model, pixels, targets)
     losses = []

@@ -25,7 +25,7 @@ def surface(
     """`words`: what the axes are. `path`: the place of each of the `steps`, (x, y); the last one, which is framed, is
     at 0. Colours begin at the lowest loss of all: where it lies is what is asked."""
     scale = replace(robust([loss]), low=float(loss.min()))
-    figure = heat_map(loss[::-1], *words, square=False, height=HEIGHT, quantity="loss (nats)", scale=scale)
+    figure = heat_map(loss[::-1], *words, height=HEIGHT, quantity="loss (nats)", scale=scale)
     hover = "%{x:.3g}, %{y:.3g}: loss %{z:.3g} nats<extra></extra>"
     figure.update_traces(x=x.tolist(), y=y[::-1].tolist(), hovertemplate=hover)
     told = [f"step {step:,}" for step in steps]

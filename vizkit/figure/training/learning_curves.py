@@ -58,6 +58,8 @@ def learning_curves(
         spikedash="dot",
         spikecolor=OTHERS,
     )
+    if x == "epoch":  # before one has ended too, and its points stand clear of the frame
+        figure.update_xaxes(range=[0, 1.04 * max(1, last)])
     if log:
         return figure.update_yaxes(LOGARITHMIC | ({"tickformat": ".0%"} if percent else {}))
     ticks = {"tickformat": ".3~p"} if percent else {"exponentformat": "power"}  # 87.5 %, and no µ for millionths

@@ -52,6 +52,16 @@ def choose(on_change: Callable[[], None] | None = None) -> str:
     return chosen
 
 
+def put(data: str) -> None:
+    """Choose the set of a recipe, where it is offered here."""
+    if data in ABOUT:
+        st.session_state["train_data"] = data
+        return
+    for name, path in folders.offered(folders.allowed_roots()).items():
+        if path == data:
+            st.session_state.update({"train_data": FOLDER, "train_folder": name})
+
+
 def may_open(data: str, button: str, key: str) -> bool:
     """Opening torchvision's sets may download hundreds of megabytes: not because a name was looked at."""
     looked = f"_look_{data}"

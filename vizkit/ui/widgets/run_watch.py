@@ -14,9 +14,9 @@ from vizkit.training.runs.measure import best_of, measure_of, speed_of
 from vizkit.ui import reading
 from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed, chosen, model_names
-from vizkit.ui.session.address import go_next, keep_valid, put, stay
+from vizkit.ui.session.address import go_next, keep_valid, stay
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
-from vizkit.ui.widgets import run_curves, run_gain, run_samples
+from vizkit.ui.widgets import run_choice, run_curves, run_gain, run_samples
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.stage import PLAYED, scrubber
@@ -28,6 +28,7 @@ from vizkit.work_folder import FINAL, steps_in
 
 LEARNED_STEP = "learned_step"  # of the view Learned, below the curves
 
+HELP = "All runs here, the latest first, and those of the models that come with vizkit."
 WORDS = {
     "starting": ":material/hourglass_top: starting",
     "preparing": ":material/hourglass_top: preparing",
@@ -45,16 +46,12 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
     """`below`: what else is drawn of the run that is shown, by its name too, under its curves; how that is read."""
     messages()
     by_name = {run.name: run for run in runs()} | recorded() | {bundled.RECORDED: RunFolder(bundled.RECORDED_FOLDER)}
-    _choose_run(by_name)
+    _wish(by_name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.selectbox(
-            "Run",
+        name = run_choice.choose(
             list(by_name),
-            key="run",
-            format_func=bundled.title,
-            persist_state="session",
-            width=220,
-            help="All runs here, the latest first, and those of the models that come with vizkit.",
+            bundled.RECORDED,
+            HELP,
         )
         own = name not in recorded() and name != bundled.RECORDED
         at_work = own and jobs().state(by_name[name]) in ACTIVE
@@ -63,8 +60,6 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
         axes = run_curves.choose_axes()
         with more():
             axes = run_curves.choose_log(axes)
-    # By hand: a bound widget leaves out of the address what is its default, or was set before it was first drawn.
-    put("run", name)
     run = by_name[name]
     if own:
         _actions(run)
@@ -77,13 +72,11 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
     how(also)
 
 
-def _choose_run(by_name: dict[str, RunFolder]) -> None:
+def _wish(by_name: dict[str, RunFolder]) -> None:
     """The run that the session or the address names, else the one at work, else the latest."""
-    if st.session_state.get("run") in by_name:
-        return
     at_work = jobs().active(runs_root())
-    wishes = st.query_params.get("run", ""), at_work and at_work.name, *by_name
-    st.session_state["run"] = next(name for name in wishes if name in by_name)
+    wishes = run_choice.wished(), at_work and at_work.name, *by_name
+    st.session_state[run_choice.RUN] = next(name for name in wishes if name in by_name)
 
 
 # ---- a recorded run --------------------------------------------------------------------------------------------------
@@ -112,12 +105,17 @@ def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int, own: bo
         head(run, jobs().state(run))
     say(run, before)
     run_curves.of_run(run, [], axes, epoch, turned_to(run))
-    boxes(run, {}, before, "done", result if epoch == len(metrics) else {})
-    if epoch == len(metrics):  # before the end its answers are not known
-        run_samples.show(run, "of the finished model")
+    boxes(run, {}, before, "done", result if epoch == len(metrics) else _untested(result))
+    run_samples.show(run, "of the finished model")
     if run.has_model and run.learns_pictures and name != bundled.RECORDED:
         with st.container(horizontal=True):
             look_buttons(f"run:{run.name}" if own else name, run)
+
+
+def _untested(result: dict[str, Any]) -> dict[str, Any]:
+    """Before the end the test is not known, and its box keeps its place."""
+    before = {name: value for name, value in result.items() if not name.startswith("test_right")}
+    return {name: value if name == "test_images" else None for name, value in before.items()}
 
 
 def turned_to(run: RunFolder) -> int:
@@ -231,11 +229,11 @@ def numbers(
         more = f"On validation data, {title} of the best epoch, whose weights are kept."
         boxes.append((f"Best, epoch {best_of(metrics)['epoch']}", said_of(metrics), more))
     measure = measure_of(metrics)
-    if (tested := result.get(f"test_{measure.name}")) is not None:
+    if (test := f"test_{measure.name}") in result:
         boxes.append(
             (
                 "Test",
-                measure.words(tested),
+                "–" if result[test] is None else measure.words(result[test]),
                 f"{measure.title[0].upper()}{measure.title[1:]} of "
                 f"{result['test_images']:,} examples that had no part in training.",
             )
@@ -282,6 +280,8 @@ def _actions(run: RunFolder) -> None:
                 )
                 st.text_input("Name of the run", key="run_delete_name", placeholder=run.name)
                 st.button("Delete", key="run_delete", type="primary", on_click=delete, args=(run,))
+                if sentence := st.session_state.pop("_run_kept", None):
+                    st.warning(plain(sentence), icon=":material/front_hand:")
 
 
 def messages() -> None:
@@ -331,7 +331,7 @@ def look_buttons(source: str, run: RunFolder) -> None:
         key="run_tune",
         on_click=tune,
         args=(source,),
-        help="Opens the form of a new run that goes on from its weights, on other images.",
+        help="Opens the form of a new run that goes on from its weights.",
     )
 
 
@@ -365,7 +365,7 @@ def delete(run: RunFolder) -> None:
         st.session_state["_run_refused"] = allowed.NO_DELETING
         return
     if (st.session_state.get("run_delete_name") or "").strip() != run.name:
-        st.session_state["_run_refused"] = "Nothing was deleted: type the name of the run first, exactly."
+        st.session_state["_run_kept"] = "Nothing was deleted: type the name of the run first, exactly."
         return
     inside = run.path.parent.resolve() == runs_root().resolve() and not run.path.is_symlink()
     if not inside or not (run.path / "recipe.json").is_file() or jobs().state(run) in ACTIVE:

@@ -22,7 +22,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Picture, Said
-from vizkit.views.controls import choice, text_model
+from vizkit.views.controls import choice, run_with_checkpoints
 from vizkit.views.subject import Subject
 from vizkit.views.train.learned import key_of
 from vizkit.views.view import How, View
@@ -51,7 +51,7 @@ Drawn = tuple[str, Any, str]
 class Inside(View):
     """What changed inside a network while it learned."""
 
-    run: str = text_model(*bundled.TABLES, kind="run", label="Run", key="inside_run")
+    run: str = run_with_checkpoints(*bundled.TABLES)
     what: str = choice(
         "What", tuple(WHAT), "One quantity at each step that the run has kept.", words=WHAT, key="inside"
     )
@@ -195,7 +195,7 @@ def _object(of: Growth) -> Drawn:
     if not np.isfinite(of.on_object).any():
         raise NotApplicable("This network has no attention and no features in places, so no map.")
     shares = np.nan_to_num(of.on_object)  # where nothing speaks for the class, nothing of it is on the object
-    quarters = {"three quarters below": 75, "median": 50, "a quarter below": 25}
+    quarters = {"upper quartile": 75, "median": 50, "lower quartile": 25}
     lines = {name: np.percentile(shares, at, axis=1) for name, at in quarters.items()}
     level, words = (of.area, "by chance"), f"share of the map on the {of.called}"
     figure = by_step(of.steps, lines, words, level=level, reach=(0.0, 1.02), percent=True)

@@ -15,7 +15,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Proof, Said
-from vizkit.views.controls import choice, text_model
+from vizkit.views.controls import choice, run_with_checkpoints
 from vizkit.views.subject import Subject
 from vizkit.views.train.learned import Learned
 from vizkit.views.view import How, View
@@ -30,7 +30,7 @@ AXES = {
 class LossLandscape(View):
     """The loss around a run's last checkpoint, and the path there."""
 
-    run: str = text_model(bundled.RECORDED, kind="run", label="Run", key="landscape_run")
+    run: str = run_with_checkpoints(bundled.RECORDED)
     plane: str = choice(
         "Plane", PLANES, "Two random directions, or the two in which the run's checkpoints spread most.", key="plane"
     )

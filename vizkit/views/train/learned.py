@@ -23,7 +23,7 @@ from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Code, Folded, Job, Later, Line, Numbers, Said, Tile, Tiles
-from vizkit.views.controls import number, text_model
+from vizkit.views.controls import number, run_with_checkpoints
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.view import How, View
 from vizkit.work_folder import at_or_before, file_of, steps_in
@@ -51,7 +51,7 @@ def last(of: Sequence[Subject], view: "Learned") -> int:
 class Learned(View):
     """What a run answered at each of its checkpoints, and which places spoke for it."""
 
-    run: str = text_model(bundled.RECORDED, kind="run", label="Run", key="learned_run")
+    run: str = run_with_checkpoints(bundled.RECORDED)
     step: int | None = number(
         "After step", 1, last, None, "The steps that the run has kept.", at=kept, plays=True, follows=True, key=KEY
     )

@@ -5,6 +5,7 @@ import streamlit as st
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.plain import plain
 from vizkit.ui.session.jobs import ACTIVE, jobs
+from vizkit.ui.widgets.run_choice import RUN
 
 WATCH = "Watch"
 
@@ -23,7 +24,7 @@ def at_work(run: RunFolder) -> None:
         st.rerun()
 
     def watch() -> None:
-        st.session_state.update({"train_view": WATCH, "run": run.name})
+        st.session_state.update({"train_view": WATCH, RUN: run.name})
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/model_training: **{plain(run.name)}** is in training.")

@@ -42,6 +42,33 @@ OURS = {  # name → what it is; a test holds the names equal to those of `vizki
     "digits_gradual": "patches of 4 again, whose tokens are halved after layers 1, 2 and 3",
 }
 
+OTHERS = {  # of other tasks: its name for people, and what it is
+    "detr_small": ("DETR", "a small CNN, then a transformer whose learned queries each answer with one box or none"),
+    "detr_masks": ("masks of DETR", "marks the pixels in each box; the DETR before it stays as it is"),
+    "seq2seq_transformer": ("Transformer", "one half reads the date, the other writes it, both by attention"),
+    "seq2seq_lstm_attention": (
+        "LSTM with attention",
+        "one LSTM reads; one writes, and looks back at all that was read",
+    ),
+    "seq2seq_lstm": ("LSTM", "one LSTM reads the date into one vector, from which another writes"),
+    "seq2seq_rnn": ("RNN", "one recurrent network without gates reads into one vector, from which another writes"),
+    "masked_lm": ("BERT", "a transformer that sees a line and guesses its hidden words"),
+    "causal_lm": ("GPT", "a transformer that guesses each next word from those before it"),
+    "ttsr_small": (
+        "TTSR",
+        "a CNN that adds what bicubic enlargement misses, with texture from a reference by attention",
+    ),
+    "sr_small": ("CNN", "the network of TTSR without its reference"),
+}
+KINDS = {"vit": "ViT", "deit": "DeiT", "swin": "Swin", "cnn": "CNN", "lenet": "LeNet-5", "mlp": "MLP"}
+
+
+def in_words(name: str) -> str:
+    """A network of the form: "small_vit_fine" is "small ViT fine"; others by their own name."""
+    if name not in OURS:
+        return OTHERS.get(name, (name,))[0]
+    return " ".join(KINDS.get(part, part) for part in name.split("_"))
+
 
 def choose() -> None:
     """The model's part of the form."""

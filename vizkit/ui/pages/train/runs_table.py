@@ -14,6 +14,7 @@ from vizkit.training.runs.comparing import differing
 from vizkit.training.runs.folder import RunFolder
 from vizkit.training.runs.measure import speed_of
 from vizkit.ui.canvas import hear
+from vizkit.ui.pages.train import model
 from vizkit.ui.pages.train.fields import in_words, title_of
 from vizkit.ui.session.jobs import jobs
 from vizkit.views.bundled import title
@@ -73,7 +74,7 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
     return {
         "Run": title(name),
         "State": STATES.get(state, state),
-        "Model": data_name(recipe.model) if recipe else "",
+        "Model": model.in_words(data_name(recipe.model)) if recipe else "",
         "Epochs": f"{len(metrics)} of {recipe.epochs}" if recipe else str(len(metrics)),
         "Best val": max((line["val_accuracy"] for line in metrics), default=None),
         "Test": result.get("test_accuracy"),

@@ -1,15 +1,17 @@
 """The form of a new run: data, model, recipe, what it will take, and the button."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 
-from vizkit.analysis.remarks.remark import counted
+from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.datasets.builtin.insects import INSECTS
+from vizkit.datasets.scenes.opening import ABOUT as SCENES
 from vizkit.training.detection.recipes import DETECTING
-from vizkit.training.recipe import NAMED, Recipe, RecipeError
+from vizkit.training.recipe import NAMED, Recipe, RecipeError, harder
 from vizkit.training.runs.command_line import command, portable
 from vizkit.training.runs.comparing import steps_an_epoch
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
@@ -27,8 +29,9 @@ from vizkit.ui.session.address import keep_valid
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import data_choice, time_estimate
+from vizkit.ui.widgets.run_choice import RUN
 from vizkit.ui.widgets.run_watch import recorded
-from vizkit.views import bundled
+from vizkit.views.trained import run_of
 
 FEW_STEPS = 30  # below, a rate has hardly been warmed up
 FIRST = ("epochs", "images")
@@ -36,6 +39,13 @@ ELSEWHERE = ("data", "model", "epochs", "pretrained", "train_blocks")
 ENLARGING = ("perceptual", "adversarial")  # of networks that the command line trains
 TEACHER = ("teacher", "distillation", "temperature", "teacher_share")
 OWN = "default"
+TEXT = "dates"
+MADE = {  # what is drawn or written for a task
+    **SCENES,
+    TEXT: "40,000 dates as people write them, each with the same date as a number: “the 21st of November, 2026” → "
+    "2026-11-21",
+    "insects": "drawn insects, each beside itself at a quarter of its width and height",
+}
 CLASSES, TUNED, TEACH = "Tell images apart", "Fine-tune a model", "Learn from a teacher"
 PICTURES = {**NAMED, OWN: ("every field at its default", Recipe())}
 TASKS = {  # what is learned → its recipes: what each is, and its fields
@@ -133,28 +143,31 @@ def _fit_to_data() -> None:
 
 
 def _begun(tuned: object) -> str:
-    """The model that was chosen for it before, else the first of the other pages; and of what is built in, pictures
-    that it does not know."""
-    begun, data = str(tuned or model.trained_models()[0]), _data()
-    if not tuned:
-        source = bundled.known(begun)
-        known = source.pictures if source else ""
-        same = data.partition(":")[0] == known
-        st.session_state["train_data"] = ("insects" if known == "digits" else "digits") if same else data
+    """The model that was chosen for it before, else the first of the other pages, and images of its own classes."""
+    begun = str(tuned or model.trained_models()[0])
+    if not tuned and (run := run_of(begun)):
+        with suppress(RecipeError):
+            data_choice.put(run.recipe.data)
     return begun
 
 
 def _other_task(recipe: Recipe, left: Any, middle: Any) -> None:
     """What is drawn or written for it, and its network, are those of its recipe."""
-    left.markdown(f"**Data** · {recipe.data}, made for it")
+    network, words = model.OTHERS[recipe.model]
     with left:
-        fields.widget("images")
-    middle.markdown(f"**Network** · {recipe.model}")
+        st.markdown(f"**Data** · {recipe.data}, made for it")
+        st.caption(MADE[recipe.data])
+        if recipe.data != TEXT:
+            fields.widget("images")
+    with middle:
+        st.markdown(f"**Network** · {network}")
+        st.caption(words)
+    first = FIRST[:1] if recipe.data == TEXT else FIRST
     own = ("batch", "lr", "optimizer", "schedule", "seed", "warmup_epochs")
-    names = (*FIRST, *own, *(ENLARGING if recipe.task == "enlarge" else ()))
+    names = (*first, *own, *(ENLARGING if recipe.task == "enlarge" else ()))
     start_row = st.container()
     with st.expander("More", icon=":material/tune:"), st.container(horizontal=True):
-        for name in names[len(FIRST) :]:
+        for name in names[len(first) :]:
             fields.widget(name, 160)
     values, problem = fields.typed(), ""
     try:
@@ -173,11 +186,14 @@ def _pictures(contents: data_choice.Preview, recipe: Recipe) -> None:
     line = st.expander("As the model gets them", icon=":material/auto_fix_high:", key="changed", on_change="rerun")
     if line.open:
         with line:
+            if not (done := harder(recipe)):
+                st.caption("As they are: this recipe changes no image. Augmentation under More has what could be done.")
+                return
             side = recipe.image_size or (32 if recipe.model.startswith("digits_") else 112)
             draw = int(st.number_input("Draw", 1, 999, key="changed_draw", width=120, help="Another step of the run."))
             shown = augmented(contents.pictures, recipe, side, draw)
             data_choice.row(shown, [""] * len(shown), data_choice.SIDE_PX)
-            st.caption("Changed at random in every step, by the settings of Augmentation under More.")
+            st.caption(f"In every step anew they {joined(done)}, by the settings of Augmentation under More.")
 
 
 @st.cache_data(max_entries=16, show_spinner="Changing the images …")
@@ -330,7 +346,7 @@ def start(name: str, recipe: Recipe, typed: str = "") -> None:
         return
     if typed.strip() not in ("", name):
         st.session_state["_run_said"] = became(typed, name)
-    st.session_state.update({"train_name": "", "train_view": "Watch", "run": name})
+    st.session_state.update({"train_name": "", "train_view": "Watch", RUN: name})
 
 
 def how() -> None:
