@@ -38,6 +38,8 @@ RULES = (
     contract.not_blocks,
     contract.not_plain,
     contract.not_whole,
+    contract.controls_on_paper,
+    contract.moved_on_paper,
     contract.not_refused,
     contract.of_another,
     contract.not_finite,
@@ -147,6 +149,11 @@ def test_a_view_breaks_no_rule(view, name, options):
     if options == "all":
         broken["not_the_same_twice"] = contract.not_the_same_twice(found[0], subject(name))
     assert {rule: what for rule, what in broken.items() if what} == {}
+
+
+@pytest.mark.parametrize("view", NAMES)
+def test_how_it_is_read_is_plain_in_a_file(view):
+    assert contract.raw(class_of(view)) == []
 
 
 @pytest.mark.parametrize("name", contract.MODELS)
@@ -298,6 +305,11 @@ class Program(Toy):
         yield Line(("blind:all=50,64", "None", "nan %")[self.level])
 
 
+class Clicks(Toy):
+    def show(self, of):
+        yield Line("Click a cell to see only its images.")
+
+
 class Powers(Toy):
     def show(self, of):
         figure = curves({"a": (np.array([1, 2]), np.array([1, 90]))}, "x", "y")
@@ -390,6 +402,7 @@ def test_a_good_toy_breaks_no_rule(rule, toy):
         (contract.not_blocks, Markup),
         (contract.not_plain, Program),
         (contract.not_whole, Powers),
+        (contract.controls_on_paper, Clicks),
         (contract.not_refused, Crash),
         (contract.not_refused, Talks),
         (contract.of_another, Borrows),
