@@ -24,7 +24,6 @@ from vizkit.views.blocks import (
     Block,
     Chart,
     Heading,
-    Hint,
     Line,
     Map,
     Numbers,
@@ -146,7 +145,6 @@ def grids(of: Subject, pair: Partners) -> Iterator[Block]:
     nothing, regions = np.zeros((*ids.shape, ids.shape[1]), np.float32), np.zeros_like(ids)
     more: Any = {"query_regions": regions, "key_regions": regions, "second_grid": coarse, "kind": "pick"}
     yield Heading(f"{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue")
-    yield Hint("Click a patch.")
     yield Map(Rows(nothing, fine, fine, ids, ids, **more), of.asked, "Patches of", "", room=False)
     count, first = len(pair.fine_ids), pair.coarse_id * len(pair.fine_ids)
     inside = ", ".join(str(each + 1) for each in pair.fine_ids)
