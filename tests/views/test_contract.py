@@ -38,8 +38,6 @@ RULES = (
     contract.not_blocks,
     contract.not_plain,
     contract.not_whole,
-    contract.controls_on_paper,
-    contract.moved_on_paper,
     contract.not_refused,
     contract.of_another,
     contract.not_finite,
@@ -305,11 +303,6 @@ class Program(Toy):
         yield Line(("blind:all=50,64", "None", "nan %")[self.level])
 
 
-class Clicks(Toy):
-    def show(self, of):
-        yield Line("Click a cell to see only its images.")
-
-
 class Powers(Toy):
     def show(self, of):
         figure = curves({"a": (np.array([1, 2]), np.array([1, 90]))}, "x", "y")
@@ -402,7 +395,6 @@ def test_a_good_toy_breaks_no_rule(rule, toy):
         (contract.not_blocks, Markup),
         (contract.not_plain, Program),
         (contract.not_whole, Powers),
-        (contract.controls_on_paper, Clicks),
         (contract.not_refused, Crash),
         (contract.not_refused, Talks),
         (contract.of_another, Borrows),
