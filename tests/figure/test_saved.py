@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import Outline, Overlay, Words, clean, fitting, font, wrapped
+from vizkit.figure.saved.plate import Outline, Overlay, Plate, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_bar, map_marks, top_lines
 from vizkit.figure.saved.small_maps import SmallMap, small_maps
