@@ -214,5 +214,43 @@ class Check:
         return "" if self.pixels_error is None else f"{said}: {self.pixels_error:.3f}"
 
     @property
+    def numbers(self) -> str:
+        """Every comparison by itself, in words."""
+        logits = compared("logits", self.logit_error)
+        if self.layers_expected == 0:
+            return " · ".join(filter(None, (logits, self.products, self.pixels)))
+        outputs = f"{compared('outputs', self.output_error)}{self.compared}"
+        changes = "" if self.edit_error is None else within("changes", self.edit_error)
+        rows = within("rows", self.row_sum_error)
+        shown = (rows, outputs, changes, logits, self.layers, self.places, self.products, self.pixels)
+        return " · ".join(filter(None, shown))
+
+    @property
+    def said(self) -> str:
+        """What agrees in few words, of a check that passed: the largest difference, and all that was not compared."""
+        if self.layers_expected == 0:
+            same = f"the answer is the same with and without recording ({compared('logits', self.logit_error)})"
+            return " · ".join(filter(None, (same, self.products, self.pixels)))
+        errors = {"outputs": self.output_error, "logits": self.logit_error, "changes": self.edit_error}
+        made = [error for error in errors.values() if error is not None]
+        agrees = within(AGREES, max(made), "exactly") if made else within("rows", self.row_sum_error)
+        missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
+        rows = self.compared and f"{self.compared.removeprefix(' in ')} compared"
+        places = self.places if self.places_found < self.places_claimed else ""
+        said = (agrees, rows, *missing, self.layers, places, self.products, self.pixels)
+        return " · ".join(filter(None, said))
+
+    @property
     def passed(self) -> bool:
         return self.failure is None
+
+
+AGREES = "the weights shown give the model's own output"
+
+
+def compared(what: str, error: float | None) -> str:
+    return f"{what} not compared" if error is None else within(what, error)
+
+
+def within(what: str, error: float, exact: str = "exact") -> str:
+    return f"{what} {exact}" if error == 0 else f"{what} within {error:.0e}"

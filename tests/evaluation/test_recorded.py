@@ -27,7 +27,7 @@ from vizkit.views import bundled
 from vizkit.views.blocks import Chart, Line, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
-from vizkit.views.evaluate.measured import called, finding, pairs
+from vizkit.views.evaluate.measured import finding, pairs, unusual
 from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, judging, scene_set
 from vizkit.views.evaluate.results import Results, models, outcome
 from vizkit.views.sequences import texts
@@ -179,9 +179,8 @@ def test_the_calibration_of_the_model_that_the_sentence_is_about_is_seen():
         assert f"{seen[0]}: what each label is taken for" in titles
 
 
-def test_models_are_called_as_the_sidebar_calls_them_and_unusual_ones_explained():
-    said = called(outcome([], Results(evaluated="insects")))
-    assert said.startswith("ViT is ViT · insects of the sidebar. ")
+def test_unusual_networks_are_explained():
+    said = unusual(outcome([], Results(evaluated="insects")))
     assert "Dual-scale is a ViT that reads patches of two sizes" in said
     assert "Gradual is a ViT that averages neighbouring tokens" in said
 

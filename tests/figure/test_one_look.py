@@ -65,7 +65,7 @@ EXAMPLES = {
     "evaluation.accuracy_cost.accuracy_cost": [
         given([Point("a", "ViT", 1.0, 80.0, 1.0, line="x"), Point("b", "mine", 9.0, 70.0, source="yours")], "x", "y")
     ],
-    "evaluation.confusion.confusion": [given(NAMES, NAMES, np.eye(3, dtype=np.int64))],
+    "evaluation.confusion.confusion": [given(NAMES, NAMES, np.eye(3, dtype=np.int64), 0.5)],
     "evaluation.data_size.data_size": [
         given([Family("ViT", "ViT", (1, 2), (0.1, 0.2), (0.1, 0.1), (0.2, 0.3))], 0.1, (1, 2))
     ],

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from vizkit.figure.charts import bars, curves, dots_by_depth, heat_map, paired_bars, rule, template
-from vizkit.figure.palette import CLASSES, SIGNED, colours
+from vizkit.figure.contributions import appearing
+from vizkit.figure.palette import CLASSES, OTHERS, SIGNED, colours
 from vizkit.figure.saved.panels import Line, Panel, chart_marks, panel_of
 from vizkit.figure.saved.plate import Plate, Raster, Stroke, Words
 from vizkit.figure.saved.png import png
@@ -133,6 +134,18 @@ def test_rules_of_a_figure_are_drawn():
     rule(figure, 1.0)
     plate = plate_of(panel_of(figure))
     assert [mark.dash for mark in plate.marks if isinstance(mark, Stroke) and mark.dash == "dot"] == ["dot"]
+
+
+@pytest.mark.parametrize("layer", [1, 2, 3])
+def test_a_rule_at_a_name_stands_over_this_name(layer: int):
+    """On an axis of names a shape is counted from the first of them."""
+    said = {"a": (CLASSES[0], np.array([0.1, 0.2, 0.9]))}
+    plate = plate_of(panel_of(appearing(said, "probability", (), layer)))
+    line, rule = (
+        next(mark for mark in plate.marks if isinstance(mark, Stroke) and mark.colour == ink)
+        for ink in (CLASSES[0], OTHERS)
+    )
+    assert rule.points[0][0] == pytest.approx(line.points[layer - 1][0])
 
 
 def test_named_cells_say_their_names_and_a_single_row_is_a_strip():

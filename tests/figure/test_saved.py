@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from vizkit.figure.palette import colours
-from vizkit.figure.saved.plate import Outline, Overlay, Words, clean, fitting, font, wrapped
+from vizkit.figure.saved.plate import Outline, Overlay, Plate, Words, clean, fitting, font, wrapped
 from vizkit.figure.saved.png import png
 from vizkit.figure.saved.single import WIDTH, Captions, MapOf, below, map_bar, map_marks, top_lines
 from vizkit.figure.saved.small_maps import SmallMap, small_maps
@@ -125,6 +125,24 @@ def test_no_line_is_wider_than_its_room(text):
         assert line.isprintable()
     assert len(wrapped(text, 11.0, 200.0, 3)) <= 3
     assert font(11.0).getlength(fitting(text, 11.0, 90.0)) <= 90
+
+
+def test_a_word_that_has_room_on_a_line_is_not_broken():
+    words = "dragonfly nymph: dragonfly nymph, 43 %"
+    assert " ".join(wrapped(words, 11.0, 62.0, 9)) == words
+    assert "".join(wrapped("x" * 50, 11.0, 62.0, 9)) == "x" * 50
+
+
+def test_words_stand_upright_over_their_place():
+    """From their place up, in both files: the ink is left of the place and above it."""
+    mark = Words("upright", 40.0, 90.0, 12.0, upright=True)
+    drawn = Plate(100.0, 100.0, "", (mark,))
+    with Image.open(io.BytesIO(png(drawn))) as image:
+        times = image.width / 100
+        rows, columns = (np.argwhere(np.asarray(image.convert("L")) < 128) / times).T
+    assert 40 - 12 < columns.min() < columns.max() < 40 + 5
+    assert 90 - font(12.0).getlength("upright") - 1 < rows.min() < rows.max() <= 90.5
+    assert 'transform="rotate(-90 40 90)"' in svg(drawn)
 
 
 def test_a_name_is_elided_in_its_middle():

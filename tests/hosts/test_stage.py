@@ -17,7 +17,7 @@ from vizkit.hosts.page import document
 from vizkit.hosts.stage import leading, stage
 from vizkit.image import data_url
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Columns, Formula, Heading, Line, Map, Numbers
+from vizkit.views.blocks import Columns, Folded, Formula, Heading, Hint, Line, Map, Numbers, Said
 from vizkit.views.controls import number
 
 
@@ -96,6 +96,24 @@ def test_a_page_holds_all_and_runs_nothing_of_it():
     assert text
     assert json.loads(text[1])["field"]["value"] == 2
     assert "It is read so." in page
+
+
+def test_a_report_leaves_folded_what_few_ask_for():
+    """One page alone has it, and neither has what only a page can do."""
+    view = Unplayed()
+    (page,), (report,) = (
+        [[part.get("text") for part in column] for column in stage(view, [subject()], unfolded=unfolded)["frames"][0]]
+        for unfolded in (True, False)
+    )
+    assert page == ["First.", "Few ask", "Deep."]
+    assert report == ["First."]
+
+
+class Unplayed(Still):
+    def show(self, of):
+        yield Said("First.")
+        yield Hint("Click a cell.")
+        yield Folded("Few ask", lambda: [Line("Deep.")])
 
 
 def test_of_many_steps_some_come_evenly_apart():

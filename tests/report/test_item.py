@@ -4,15 +4,19 @@ import json
 
 import pytest
 
+import vizkit
+from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
+from vizkit.report.making import ready
 from vizkit.views.attention.statistics import Statistics
 from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.explore import Explore
+from vizkit.views.intervene.lenses import Lenses
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
-from vizkit.views.subject import CENTRE
+from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.super_resolution.enlarge import Enlarge
 from vizkit.writing import name_of_file
 
@@ -25,6 +29,14 @@ SHOWS = [
     Rollout("cls+dist"),
     Maps("3", "5", method="grad_cam", scale="linear"),
 ]
+
+
+def test_a_report_is_of_the_subject_that_the_view_means():
+    """As the page: of a model without classes among photographs."""
+    loaded = vizkit.load("bundled:photographs_vit")
+    given = Subject(lambda: loaded, samples.picture("cat"), image="cat")
+    _, _, (of,) = ready(Item(Lenses(), "x", "y", ""), given)
+    assert (given.among, of.among) == (False, True)
 
 
 def item(shows=SHOWS[0], **changed):

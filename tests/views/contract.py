@@ -287,6 +287,11 @@ def not_whole(found):
     return [f"{one}: {axis.title.text}" for one, axis in axes if not (axis.tickvals or axis.tickformat or axis.dtick)]
 
 
+def raw(view):
+    """Markup in how a view is read, which a file would show as it is."""
+    return re.findall(r"\$|`|\*\*|\\\\", " ".join((view.how.read, view.how.not_shown, view.how.source)))
+
+
 def not_plain(found):
     """Texts are words, not what programs write."""
     every = ((one, text) for one in found for block in one.blocks for text in texts(block))

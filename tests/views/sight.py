@@ -28,6 +28,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Hint,
     Line,
     Link,
     Map,
@@ -45,7 +46,7 @@ from vizkit.views.settled import flat, settled
 
 OWN_SCALE = re.compile(r"\b(own|each to|each from)\b")
 NAMED = re.compile(r"\d|“[^”]+”")
-NOT_ON_PAPER = (Answered, Download, Folded, Formula, Link, Numbers, Process, Proof, ToReport)
+NOT_ON_PAPER = (Answered, Download, Folded, Formula, Hint, Link, Numbers, Process, Proof, ToReport)
 """What stands beside the picture on a page and in no file: how far to believe it, how it is computed, more of it."""
 
 
@@ -60,7 +61,7 @@ def first_sight(found):
 
 def shown(one):
     """(all that it is given, what it shows of them)."""
-    of = given(one.view, one.of)
+    of = given(one.view, one.view.meant(one.of))
     return of if isinstance(of, list) else [of], settled(one.view.show(of))
 
 
@@ -342,7 +343,7 @@ def not_a_setting(found):
 
 def kept(one, name, value):
     cls = type(one.view)
-    of = given(one.view, one.of)
+    of = given(one.view, one.view.meant(one.of))
     try:
         view = replace(one.view, **{name: setting(one.view, name, value, of if isinstance(of, list) else [of])})
     except ControlError:

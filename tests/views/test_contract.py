@@ -149,6 +149,11 @@ def test_a_view_breaks_no_rule(view, name, options):
     assert {rule: what for rule, what in broken.items() if what} == {}
 
 
+@pytest.mark.parametrize("view", NAMES)
+def test_how_it_is_read_is_plain_in_a_file(view):
+    assert contract.raw(class_of(view)) == []
+
+
 @pytest.mark.parametrize("name", contract.MODELS)
 def test_the_example_of_architecture_breaks_no_rule(name, tmp_path, monkeypatch):
     told = (Path(__file__).parents[2] / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("### Add a view")[2]

@@ -68,10 +68,11 @@ TITLES = ("title_text", "xaxis_title_text", "yaxis_title_text")
 UNSEEN: dict[str, Any] = {
     "marker": {"size": 8, "opacity": 0},
     "selected": {"marker": {"opacity": 0}},
-    "unselected": {"marker": {"opacity": 0}},
+    "unselected": {"marker": {"opacity": 0}, "textfont": {"color": DARK}},
     "showlegend": False,
 }
-"""Dots that are clicked in the cells of a heat map; larger ones would take the clicks of their neighbours."""
+"""Dots that are clicked in the cells of a heat map; larger ones would take the clicks of their neighbours. After a
+click the numbers of all stay."""
 LOGARITHMIC = {"type": "log", "tickformat": "~g"}
 """An axis, with whole numbers beside its ticks: without a format, plotly writes the 5 of 50 alone."""
 

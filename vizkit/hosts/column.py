@@ -26,6 +26,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Hint,
     Line,
     Link,
     Map,
@@ -270,6 +271,8 @@ def _columns(to: Column, block: Columns) -> None:
 def _least(block: Block, width: float, beside: int) -> float:
     """How wide a block has to be: cells so that their names can be read, where the sheet has room for them."""
     named = widest(panel_of(block.figure)) if isinstance(block, Chart) and not block.still else 0.0
+    drawn = (block, *getattr(block, "still", ()))
+    named = max([named, *(each.matrix.least + 2 * MARGIN for each in drawn if isinstance(each, Matrix))])
     least = LEAST[Chart] if isinstance(block, Map) and beside > MOST_LARGE else LEAST.get(type(block), NARROWEST)
     return max(least, named if named <= width else 0.0)
 
@@ -281,6 +284,7 @@ def _nothing(to: Column, block: Block) -> None:
 DRAWN: dict[type, Callable[[Column, Any], None]] = {
     Heading: _heading,
     Line: _line,
+    Hint: _nothing,
     Said: _said,
     Code: _code,
     Map: _map,

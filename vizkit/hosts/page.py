@@ -41,9 +41,16 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
     )
 
 
-def fragment(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES, draw: str = "over image") -> str:
-    """HTML to put into any page, also several times. `draw`: a key of OPACITIES."""
-    return _mounted(stage(view, of, draw, most_bytes))
+def fragment(
+    view: View,
+    of: Sequence[Subject],
+    most_bytes: int = FRAMES_BYTES,
+    draw: str = "over image",
+    *,
+    unfolded: bool = True,
+) -> str:
+    """HTML to put into any page, also several times. `draw`: a key of OPACITIES; `unfolded`: with what few ask for."""
+    return _mounted(stage(view, of, draw, most_bytes, unfolded=unfolded))
 
 
 def _mounted(book: Packed) -> str:

@@ -23,8 +23,16 @@ MOST_FRAMES = 50
 FEWER = (MOST_FRAMES, 8)  # steps of what nobody answers: as many as fit
 
 
-def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_bytes: int = FRAMES_BYTES) -> Packed:
-    """For a page that nobody answers. `draw`: a key of OPACITIES. Where all steps together would take more than
+def stage(
+    view: View,
+    of: Sequence[Subject],
+    draw: str = "over image",
+    most_bytes: int = FRAMES_BYTES,
+    *,
+    unfolded: bool = True,
+) -> Packed:
+    """For a page that nobody answers. `draw`: a key of OPACITIES; `unfolded`: with what few ask for, where nothing is
+    played. Where all steps together would take more than
     `most_bytes`, fewer of them come, evenly apart, at the least the present one. Raises NotApplicable where the view
     has no meaning for these subjects."""
     groups = [list(of)] if view.together else [[each] for each in of]
@@ -38,7 +46,7 @@ def stage(view: View, of: Sequence[Subject], draw: str = "over image", most_byte
     books = (_book(view, turned.thinned(most), columns, draw, most_bytes) for most in FEWER) if turned else ()
     book = next(filter(None, books), None)
     if book is None:
-        pack = Packing(draw, unfolded=turned is None)
+        pack = Packing(draw, unfolded=unfolded and turned is None)
         frames = [pack.frame(columns(view))]
         book = {"field": None, "frames": frames, "pool": [*pack.pool]}
     return {"titles": titles, **book}

@@ -78,13 +78,14 @@ def html(report: Report, inputs: Sequence[Subject]) -> str:
 
 
 def article(entry: Entry, inputs: Subject, number: int = 0, most_bytes: int = FRAMES_BYTES) -> str:
-    """HTML of one picture below its comment: the view itself, which answers, or a figure of chosen maps as a drawing.
+    """HTML of one picture below its comment: the view itself, which answers, without what few ask for, or a figure of
+    chosen maps as a drawing.
     `number`: before its title, 0 for none. Raises as `made`."""
     item, view, of = ready(entry.item, inputs)
-    words = captions(item, view, inputs)
+    words = captions(item, view, of)
     figure = made(item, inputs) if item.only else None
     title = headed(figure.plate.title if figure else words.title, item)
-    shown = figure.svg if figure else fragment(view, of, most_bytes, item.draw)
+    shown = figure.svg if figure else fragment(view, of, most_bytes, item.draw, unfolded=False)
     comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
     lines = escape(" · ".join((*words.lines, *own_models(view), *words.footer)))
     return (

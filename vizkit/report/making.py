@@ -3,7 +3,7 @@
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,7 +55,7 @@ def made(item: Item, inputs: Subject, *, lying: bool = False, width_mm: int | fl
     """The picture of an item; `lying`: of a view, in columns, as wide as a slide, else in one, `width_mm` wide. Raises
     NotApplicable, ModelError or TraceError where there is none."""
     item, view, of = ready(item, inputs)
-    around, shown = captions(item, view, inputs), paper.shown(view, of)
+    around, shown = captions(item, view, of), paper.shown(view, of)
     numbers = paper.numbers(*(blocks for _, blocks in shown))
     opacities = OPACITIES[item.draw]
     if lying and not view.slides and not item.only:  # which lie as they are
@@ -67,19 +67,19 @@ def made(item: Item, inputs: Subject, *, lying: bool = False, width_mm: int | fl
 
 def ready(item: Item, inputs: Subject) -> tuple[Item, View, list[Subject]]:
     """(the item with its digests, its view as these subjects have it, all of them)."""
-    of = [inputs, *inputs.beside][: 1 + len(item.others)]
+    of = [item.shows.meant(each) for each in (inputs, *inputs.beside)][: 1 + len(item.others)]
     return complete(item, inputs), checked(item.shows, of), of
 
 
-def captions(item: Item, view: View, inputs: Subject) -> Captions:
+def captions(item: Item, view: View, of: Sequence[Subject]) -> Captions:
     """What stands around the picture."""
-    title = view.title([inputs, *inputs.beside][: 1 + len(item.others)] if view.together else inputs)
+    title = view.title(of if view.together else of[0])
     lines: tuple[str, ...] = (f"Changed: {', '.join(item.edits)}",) if item.edits else ()
     if item.image:
         lines = (f"Image: {item.image}", *lines)
     if item.source:
-        models = zip((item, *item.others), (inputs, *inputs.beside), strict=False)
-        named = " · ".join(_model(each.model, each.source, of) for each, of in models)
+        models = zip((item, *item.others), of, strict=False)
+        named = " · ".join(_model(each.model, each.source, own) for each, own in models)
         lines = (f"{'Models' if item.others else 'Model'}: {named}", *lines)
     version = f"vizkit {item.version}"
     weights = [("weights", each.weights) for each in (item, *item.others)]
@@ -96,8 +96,8 @@ def captions(item: Item, view: View, inputs: Subject) -> Captions:
 
 def titled(item: Item, inputs: Subject) -> str:
     """What stands above its picture. Raises as `made`."""
-    item, view, _ = ready(item, inputs)
-    return captions(item, view, inputs).title
+    item, view, of = ready(item, inputs)
+    return captions(item, view, of).title
 
 
 def headed(title: str, item: Item) -> str:

@@ -39,6 +39,7 @@ from vizkit.views.blocks import (
     Formula,
     Grid,
     Heading,
+    Hint,
     Later,
     Line,
     Link,
@@ -286,6 +287,7 @@ def _to_report(to: Drawing, block: ToReport) -> None:
 DRAWN: dict[type, Callable[[Drawing, Any], object]] = {
     Heading: lambda to, block: st.markdown(f"**{plain(block.text)}**"),
     Line: lambda to, block: st.caption(plain(block.text)),
+    Hint: lambda to, block: st.caption(plain(block.text)),
     Said: _said,
     Answered: lambda to, block: known.say(block.loaded, to.next_key("answered")),
     Formula: lambda to, block: st.latex(block.latex),

@@ -11,7 +11,6 @@ import streamlit as st
 from vizkit.ui.plain import plain
 
 if TYPE_CHECKING:
-    from vizkit.check import Check
     from vizkit.traces import Trace
 
 
@@ -41,53 +40,14 @@ def proof(trace: "Trace | None", own: str = "", *, holds: bool = True) -> None:
     for note in trace.notes:
         if note != check.failure:  # that one stands above the picture, see `shown.accepted`
             st.caption(f":material/info: {plain(note)}")
-    logits, numbers = compared("logits", check.logit_error), numbers_of(check)
-    if check.layers_expected == 0:
-        same = f"Checked: the answer is the same with and without recording ({logits})"
-        same, logits = (" · ".join(filter(None, [each, check.products])) for each in (same, logits))
-        text = " · ".join(filter(None, [same if check.passed else logits, check.pixels]))
-        help_text = "Compared once for this model at this input size."
-    else:
-        text, help_text = agreement(check) if check.passed else numbers, f"{PROOF}{numbers}."
-    if own and check.passed:
-        text = plain(own)
+    once = "Compared once for this model at this input size."
+    help_text = once if check.layers_expected == 0 else f"{PROOF}{check.numbers}."
+    text = (plain(own) or f"Checked: {check.said}") if check.passed else check.numbers
     st.caption(badge(text, check.passed and holds), help=help_text)
 
 
 def badge(text: str, agrees: bool) -> str:
     return f":green[:material/verified: {text}]" if agrees else f":red[:material/error: {text}]"
-
-
-def numbers_of(check: "Check") -> str:
-    """Every comparison by itself."""
-    outputs = f"{compared('outputs', check.output_error)}{check.compared}"
-    changes = "" if check.edit_error is None else within("changes", check.edit_error)
-    rows, logits = within("rows", check.row_sum_error), compared("logits", check.logit_error)
-    shown = (rows, outputs, changes, logits, check.layers, check.places, check.products, check.pixels)
-    return " · ".join(filter(None, shown))
-
-
-AGREES = "Checked: the weights shown give the model's own output"
-
-
-def agreement(check: "Check") -> str:
-    """What agrees in few words: the largest difference, and all that was not compared."""
-    errors = {"outputs": check.output_error, "logits": check.logit_error, "changes": check.edit_error}
-    made = [error for error in errors.values() if error is not None]
-    agrees = within(AGREES, max(made), "exactly") if made else within("rows", check.row_sum_error)
-    missing = [compared(what, None) for what in ("outputs", "logits") if errors[what] is None]
-    rows = check.compared and f"{check.compared.removeprefix(' in ')} compared"
-    places = check.places if check.places_found < check.places_claimed else ""
-    said = (agrees, rows, *missing, check.layers, places, check.products, check.pixels)
-    return " · ".join(filter(None, said))
-
-
-def compared(what: str, error: float | None) -> str:
-    return f"{what} not compared" if error is None else within(what, error)
-
-
-def within(what: str, error: float, exact: str = "exact") -> str:
-    return f"{what} {exact}" if error == 0 else f"{what} within {error:.0e}"
 
 
 _QUAD = re.compile(r",?\s*\\q?quad\s*")

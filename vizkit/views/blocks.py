@@ -50,6 +50,12 @@ class Line(Block, eq=True):
     text: str
 
 
+class Hint(Block, eq=True):
+    """A quiet line about what can be done on a page: no file has it, where nobody answers."""
+
+    text: str
+
+
 class Said(Block, eq=True):
     """What is to be seen, computed for this very image; "" where nothing stands out, and its place is kept."""
 

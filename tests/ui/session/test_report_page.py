@@ -75,6 +75,13 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch):
     assert test.text_input(key="report_title").value == TEXT
 
 
+def test_what_is_long_begins_as_its_figure_and_its_sentence():
+    test = opened("evaluate", image="mayfly nymph")
+    test.button(key="report_evaluation0").click().run()
+    (entry,) = test.session_state[ENTRIES].values()
+    assert entry.item.shows.staged
+
+
 @pytest.mark.rest
 def test_a_picture_is_short_or_whole_and_seen_as_the_saved_page_has_it(monkeypatch):
     """Its figure and its sentence alone: the grid of heads is gone. The rest is the same text, but for numbers of

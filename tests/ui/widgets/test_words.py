@@ -6,9 +6,8 @@ import pytest
 import streamlit as st
 
 from tests.ui.conftest import opened
-from vizkit.check import Check
+from vizkit.check import AGREES, Check
 from vizkit.models.sources.loaded import NO_LICENCE
-from vizkit.ui.reading import AGREES, agreement, numbers_of
 from vizkit.views.licences import licence_words
 
 
@@ -42,10 +41,10 @@ WHOLE = Check(
 
 
 def test_the_badge_says_the_largest_difference_and_its_help_every_one():
-    assert agreement(WHOLE) == f"{AGREES} within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert WHOLE.said == f"{AGREES} within 6e-07 · 24 of 1,182 rows compared · 6 of 6 layers"
     exact = replace(WHOLE, output_error=0.0, logit_error=0.0)
-    assert agreement(exact) == f"{AGREES} exactly · 24 of 1,182 rows compared · 6 of 6 layers"
-    assert numbers_of(WHOLE) == (
+    assert exact.said == f"{AGREES} exactly · 24 of 1,182 rows compared · 6 of 6 layers"
+    assert WHOLE.numbers == (
         "rows within 2e-07 · outputs within 6e-07 in 24 of 1,182 rows · logits within 4e-07 · 6 of 6 layers · "
         "places measured in 6 of 6 layers"
     )
@@ -53,6 +52,6 @@ def test_the_badge_says_the_largest_difference_and_its_help_every_one():
 
 def test_the_badge_names_what_was_not_compared():
     some = replace(WHOLE, row_sum_error=0.0, output_error=None, logit_error=None, places_found=4)
-    assert agreement(some) == (
+    assert some.said == (
         "rows exact · outputs not compared · logits not compared · 6 of 6 layers · places measured in 4 of 6 layers"
     )

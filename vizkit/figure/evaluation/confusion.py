@@ -3,29 +3,49 @@
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import UNSEEN, Figure, laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
-from vizkit.figure.palette import DARK, OTHERS, SIGNED, ramp
+from vizkit.figure.palette import DARK, OTHERS, SIGNED, colours, rgb_of
 from vizkit.percent import in_percent
 
 CELL_PX = 28
 MOST_NUMBERED = 16  # with more labels the cells are too narrow for numbers
+REDS = colours(SIGNED)[[153, 204]]  # of no mistakes, and of the most
 
 
-def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"]) -> Figure:
-    """Rows are labels, row 0 on top; columns are answers. Mistakes are red, by their share of the row up to the largest
-    one; right answers are grey, empty cells stay empty.
+def shares_of(counts: Int[np.ndarray, "label answer"]) -> Float[np.ndarray, "label answer"]:
+    """Of the images of each label, 0 to 1."""
+    return counts / np.maximum(counts.sum(1, keepdims=True), 1)
+
+
+def largest_mistake(counts: Int[np.ndarray, "label answer"]) -> float:
+    """The largest share of a label that one wrong answer has, 0 to 1."""
+    return float(shares_of(counts)[~np.eye(*counts.shape, dtype=bool)].max(initial=0))
+
+
+def grounds(counts: Int[np.ndarray, "label answer"], top: float) -> UInt8[np.ndarray, "label answer 3"]:
+    """The colour of every cell: mistakes are red, by their share of the row up to `top`; right answers are grey, empty
+    cells white."""
+    red = np.minimum(shares_of(counts) / (top or 1.0), 1.0)[..., None]
+    painted = (1 - red) * REDS[0] + red * REDS[1]
+    painted[np.eye(*counts.shape, dtype=bool)] = rgb_of(OTHERS)
+    painted[counts == 0] = 255
+    return painted.round().astype(np.uint8)
+
+
+def confusion(
+    labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"], top: float
+) -> Figure:
+    """Rows are labels, row 0 on top; columns are answers. Cells have the colours of `grounds`, empty ones none.
 
     A heat map cannot be clicked, so a point lies on every cell, which carries (label, answer).
     """
     import plotly.graph_objects as go
 
-    shares = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    right = np.eye(*counts.shape, dtype=bool)
-    top = float(shares[~right].max(initial=0)) or 1.0
-    zero, reds = 1 / (1 + top), ramp(SIGNED, 0.6, 0.8)  # the scale begins at −1
+    shares, right, top = shares_of(counts), np.eye(*counts.shape, dtype=bool), top or 1.0
+    zero, reds = 1 / (1 + top), ["rgb({}, {}, {})".format(*red) for red in REDS.tolist()]  # the scale begins at −1
     rows, columns = ([literal(name) for name in distinct(names)] for names in (labels, answers))
     figure = laid_out([], "answer", "label", height=110 + CELL_PX * len(rows)).add_heatmap(
         x=columns,
@@ -33,7 +53,7 @@ def confusion(labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndar
         z=np.where(counts > 0, np.where(right, -shares, shares), np.nan),
         zmin=-1,
         zmax=top,
-        colorscale=[[0, OTHERS], [zero, OTHERS], [zero, reds[0]], [1, reds[-1]]],
+        colorscale=[[0, OTHERS], [zero, OTHERS], [zero, reds[0]], [1, reds[1]]],
         showscale=False,
         hoverinfo="skip",
         xgap=1,

@@ -20,7 +20,8 @@ Numbers = tuple[float | None, ...]
 @dataclass(frozen=True)
 class Line:
     """`colour`: which one of INKS. A number that is not there is None. `words`: written at its places, which are
-    dots then and not joined, "" for a dot alone. `ends`: of the interval around each length of a bar."""
+    dots then and not joined, "" for a dot alone. `ends`: of the interval around each length of a bar. `wide`: of bars
+    that stand on the axis, each from its place on, and `shades` how strong each is, 0 to 1."""
 
     name: str
     x: Numbers
@@ -29,6 +30,8 @@ class Line:
     dash: Dash = "solid"
     words: tuple[str, ...] = ()
     ends: tuple[tuple[float, float], ...] = ()
+    wide: float = 0.0
+    shades: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,10 @@ def panel_of(figure: Figure) -> Panel:
     boxes = tuple(
         (float(box.x0), float(box.y0), float(box.x1), float(box.y1)) for box in layout.shapes if box.x0 is not None
     )
+    if drawn and drawn[0].type == "scatter" and (names := layout.xaxis.categoryarray):  # which a shape counts from 0
+        boxes = tuple(
+            (float(names[int(left)]), low, float(names[int(right)]), high) for left, low, right, high in boxes
+        )
     if drawn and drawn[0].type == "heatmap":
         equal, columns, lines = (drawn[0].meta or {}).get("equal"), drawn[0].x, ()
         cells = np.asarray(drawn[0].z if equal is None else drawn[0].customdata, float)
@@ -110,7 +117,7 @@ def panel_of(figure: Figure) -> Panel:
             span_y=(float(ends[0]), float(ends[1])) if ends else None,
         )
     lines = tuple(
-        _steps(line, index)
+        _standing(line, index)
         if line.type == "bar"
         else Line(
             "" if line.showlegend is False else unescape(line.name or ""),
@@ -151,13 +158,18 @@ def _bars(drawn: Any, index: int) -> Line:
     return Line(unescape(drawn.name or ""), places, _few(values), _colour(drawn, index), words=words, ends=ends)
 
 
-def _steps(drawn: Any, index: int) -> Line:
-    """The outline of bars that stand on an axis of numbers, each from its place on."""
-    width = float(np.ravel(drawn.width)[0])
-    x = [edge for low in drawn.x for edge in (low, low, low + width, low + width)]
-    y = [height for share in drawn.y for height in (0, share, share, 0)]
+def _standing(drawn: Any, index: int) -> Line:
+    """Bars that stand on an axis of numbers, each from its place on, in their shades."""
     ink = drawn.marker.line.color
-    return Line(unescape(drawn.name or ""), _few(x), _few(y), INKS.index(ink) if ink in INKS else index)
+    shades = tuple(float(colour.rpartition(",")[2].rstrip(")")) for colour in drawn.marker.color)
+    return Line(
+        unescape(drawn.name or ""),
+        _few(drawn.x),
+        _few(drawn.y),
+        INKS.index(ink) if ink in INKS else index,
+        wide=float(np.ravel(drawn.width)[0]),
+        shades=shades,
+    )
 
 
 def _words(line: Any) -> tuple[str, ...]:

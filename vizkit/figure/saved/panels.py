@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from vizkit.figure.palette import CLASSES, OTHERS, colours
-from vizkit.figure.saved.lying_bars import bar_marks, legend
+from vizkit.figure.saved.lying_bars import bar_marks, flat, legend
 from vizkit.figure.saved.panel import INKS, Line, Numbers, Panel, panel_of
 from vizkit.figure.saved.plate import (
     INK,
@@ -51,6 +51,7 @@ def _lines(panel: Panel, y: float, sheet: float) -> Drawn:
     x0, width = MARGIN + AXIS, sheet - 2 * MARGIN - AXIS
     tall = min(HEIGHT, TALLEST * width)
     low, high = _ends([_level(value, panel.log_x) for line in panel.lines for value in line.x])
+    high = max([high, *(line.x[-1] + line.wide for line in panel.lines if line.wide and line.x[-1] is not None)])
     bottom, top = _ends(panel.span_y or [_level(value, panel.log) for line in panel.lines for value in line.y])
     if any(line.words for line in panel.lines):  # room for what is written at the outermost places
         low, high = low - 0.06 * (high - low), high + 0.06 * (high - low)
@@ -80,6 +81,9 @@ def _lines(panel: Panel, y: float, sheet: float) -> Drawn:
     for line in panel.lines:
         places = [at(x, _level(value, panel.log)) for x, value in zip(line.x, line.y, strict=True)]
         ink = INKS[line.colour % len(INKS)]
+        if line.wide:
+            marks += _standing(line, places, line.wide / (high - low) * width, y + tall)
+            continue
         if not line.words:
             marks += [Stroke(part, ink, 1.6, line.dash) for part in _whole(places)]
             continue
@@ -92,6 +96,16 @@ def _lines(panel: Panel, y: float, sheet: float) -> Drawn:
                     written.append(box)
                     marks.append(Words(word, place[0], place[1] - 4, SMALL, INK, "middle"))
     return _named(panel, marks, y + tall + SMALL + 4, sheet)
+
+
+def _standing(line: Line, places: Sequence[tuple[float, float] | None], wide: float, ground: float) -> Iterator[Mark]:
+    """Bars on the ground, in their shades; what has no height is not there."""
+    ink = INKS[line.colour % len(INKS)]
+    for place, shade in zip(places, line.shades, strict=True):
+        if place is not None and ground - place[1] > 0.25:
+            frame = *place, wide, ground - place[1]
+            yield Raster((255 - shade * (255 - flat(ink))).astype(np.uint8), *frame)
+            yield Outline(*frame, ink, 0.8)
 
 
 def widest(panel: Panel) -> float:

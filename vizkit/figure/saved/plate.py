@@ -52,7 +52,8 @@ def wrapped(text: str, size: float, width: float, most: int) -> list[str]:
     while rest and len(lines) < most - 1 and font(size).getlength(rest) > width:
         end = next(n for n in range(len(rest), 0, -1) if n == 1 or font(size).getlength(rest[:n]) <= width)
         space = rest.rfind(" ", 0, end + 1)
-        end = space if space > end // 2 else end
+        word = rest[space + 1 :].partition(" ")[0]
+        end = space if space > 0 and font(size).getlength(word) <= width else end
         lines.append(rest[:end].strip())
         rest = rest[end:].strip()
     return [*lines, fitting(rest, size, width)] if rest else lines
@@ -64,7 +65,8 @@ PALE, RING = "#565a75", "#38e0ff"
 
 @dataclass(frozen=True)
 class Words:
-    """`x`, `y`: where the line begins, ends or has its middle, and on what it stands."""
+    """`x`, `y`: where the line begins, ends or has its middle, and on what it stands. `upright`: it begins there and
+    goes up."""
 
     text: str
     x: float
@@ -72,6 +74,7 @@ class Words:
     size: float = 11.0
     colour: str = INK
     anchor: Literal["start", "middle", "end"] = "start"
+    upright: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """A plate as PNG: at least twice as many pixels as points, 300 an inch in print; its text says what it shows."""
 
 import io
+from math import ceil
 
 import numpy as np
 from PIL import Image, ImageDraw
@@ -23,7 +24,10 @@ def png(plate: Plate) -> bytes:
         if isinstance(mark, Words):
             place = (mark.x * times, mark.y * times)
             anchor = {"start": "ls", "middle": "ms", "end": "rs"}[mark.anchor]
-            pen.text(place, mark.text, mark.colour, font(mark.size * times), anchor)
+            if mark.upright:
+                _upright(paper, mark, times)
+            else:
+                pen.text(place, mark.text, mark.colour, font(mark.size * times), anchor)
         elif isinstance(mark, Outline):
             _outline(pen, mark, times)
         elif isinstance(mark, Stroke):
@@ -36,6 +40,15 @@ def png(plate: Plate) -> bytes:
     buffer = io.BytesIO()
     paper.save(buffer, "PNG", compress_level=COMPRESSION, pnginfo=_written(plate), dpi=(72 * times, 72 * times))
     return buffer.getvalue()
+
+
+def _upright(paper: Image.Image, mark: Words, times: float) -> None:
+    letters = font(mark.size * times)
+    long, tall = ceil(letters.getlength(mark.text)), ceil(2 * mark.size * times)
+    line = Image.new("L", (long, tall))
+    ImageDraw.Draw(line).text((0, tall // 2), mark.text, 255, letters, "ls")
+    turned = line.rotate(90, expand=True)
+    paper.paste(mark.colour, (round(mark.x * times) - tall // 2, round(mark.y * times) - long), turned)
 
 
 def _times(plate: Plate) -> float:

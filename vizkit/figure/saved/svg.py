@@ -43,9 +43,10 @@ def _shared(drawn: str) -> str:
 
 def _drawn(mark: Mark) -> str:
     if isinstance(mark, Words):
+        turned = f' transform="rotate(-90 {mark.x:g} {mark.y:g})"' if mark.upright else ""
         return (
             f'<text x="{mark.x:g}" y="{mark.y:g}" font-size="{mark.size:g}" fill="{mark.colour}" '
-            f'text-anchor="{mark.anchor}">{literal(mark.text)}</text>'
+            f'text-anchor="{mark.anchor}"{turned}>{literal(mark.text)}</text>'
         )
     if isinstance(mark, Stroke):
         parts = " ".join(f"{part:g}" for part in PATTERNS.get(mark.dash, ()))

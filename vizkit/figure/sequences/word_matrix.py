@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, UInt8
 
 from vizkit.figure.palette import CLASSES, faint, rgb_of
 from vizkit.figure.saved.plate import INK, Drawn, Mark, Raster, Words, fitting, font, wrapped
@@ -17,6 +17,7 @@ BLUE, GREEN, ORANGE = "#3b82f6", "#10b981", "#f59e0b"
 """Of an encoder, a decoder and what looks from one at the other, as on the view Translate."""
 WITH_NUMBERS, WITH_COUNTS = 12, 16
 SIZE, MASKED = 8.5, (225, 226, 233)  # on paper
+NAMED, HEAD, LEAST = 0.4, 110.0, 22.0  # of the width for names of rows; of a name that stands upright; of a column
 EM_A_LETTER = 0.6
 OFF = 0.005  # a sum farther from 1 is no rounding
 
@@ -26,8 +27,8 @@ class WordMatrix:
     """Queries down, keys across, the strongest colour for the largest number.
 
     Negative numbers are scores, drawn from the lowest up. `allowed`: where not, a cell is hatched and says `hidden`.
-    `sums`: every row's sum beside it, red where it is not 1. `counts`: the values are whole numbers, and 0 says
-    nothing. Up to 12 columns, of counts 16, have their numbers in the cells, all in their titles.
+    `sums`: every row's sum beside it, red where it is not 1. `grounds`: the values are counts, whose cells have these
+    colours, and 0 says nothing. Up to 12 columns, of counts 16, have their numbers in the cells, all in their titles.
     """
 
     values: Float[np.ndarray, "query key"]
@@ -38,15 +39,24 @@ class WordMatrix:
     hidden: str = ""
     sums: bool = False
     title: str = ""
-    counts: bool = False
+    grounds: UInt8[np.ndarray, "query key 3"] | None = None
 
     @property
     def numbers(self) -> bool:
-        return len(self.keys) <= (WITH_COUNTS if self.counts else WITH_NUMBERS)
+        return len(self.keys) <= (WITH_NUMBERS if self.grounds is None else WITH_COUNTS)
+
+    @property
+    def least(self) -> float:
+        """How wide it is on paper so that its names are whole, and its numbers can be read."""
+        return max(self._names / NAMED, self._names + len(self.keys) * (LEAST if self.numbers else LEAST / 2))
+
+    @property
+    def _names(self) -> float:
+        return 4 + max((font(SIZE).getlength(word) for word in self.queries), default=0.0)
 
     def text(self, value: float) -> str:
         """In a cell."""
-        return (f"{value:,.0f}" if value else "") if self.counts else short(value)
+        return short(value) if self.grounds is None else f"{value:,.0f}" if value else ""
 
     def open(self, i: int, j: int) -> bool:
         return self.allowed is None or bool(self.allowed[i, j])
@@ -69,12 +79,14 @@ class WordMatrix:
                 if not self.open(i, j):
                     cells.append(f'<td class="hidden" title="{escape(words)}masked">{self.hidden}</td>')
                     continue
-                if self.counts and not value:
+                if self.grounds is not None and not value:
                     cells.append("<td></td>")
                     continue
                 text = self.text(value) if self.numbers else ""
-                shade = faint(self.colour, round(float(shares[i, j]), 3))
-                cells.append(f'<td style="background:{shade}" title="{escape(words)}{value:.4g}">{text}</td>')
+                shade = f"background:{faint(self.colour, round(float(shares[i, j]), 3))}"
+                if self.grounds is not None:  # which are as light on a dark page
+                    shade = f"background:rgb{tuple(self.grounds[i, j].tolist())};color:{INK}"
+                cells.append(f'<td style="{shade}" title="{escape(words)}{value:.4g}">{text}</td>')
             if self.sums:
                 total, colour = _sum(self.values[i])
                 cells.append(f'<td class="sum" style="border-color:{colour}">{total}</td>')
@@ -90,29 +102,24 @@ class WordMatrix:
         )
 
     def marks(self, width: float) -> Drawn:
-        """The same on paper, and how high it is."""
-        names = min(0.2 * width, 4 + max((font(SIZE).getlength(word) for word in self.queries), default=0.0))
+        """The same on paper, and how high it is. Names of columns that are wider than these stand upright."""
+        names = min(NAMED * width, self._names)
         across = (width - names - 2) / (len(self.keys) + (1.2 if self.sums else 0))
         down, marks = min(max(across, 9.0), 15.0), list[Mark]()
         lines = wrapped(self.title, SIZE + 1, width, 3)
         marks += [Words(line, 0.0, (at + 1) * (SIZE + 3), SIZE + 1) for at, line in enumerate(lines)]
         top = (SIZE + 3) * len(lines) + 4
-        # Long names of columns stand in two rows by turns, so that none is cut off.
         longest = max((font(SIZE - 1).getlength(key) for key in self.keys), default=0.0)
-        beside = min(len(self.keys), max(1, int(longest / across + 1))) if len(self.keys) > 1 else 1
+        upright = longest > across - 1
+        head = min(longest, HEAD) if upright else SIZE
         for j, key in enumerate(self.keys):
-            at = names + (j + 0.5) * across
-            marks.append(
-                Words(
-                    fitting(key, SIZE - 1, beside * across - 1),
-                    at,
-                    top + (j % beside + 1) * SIZE,
-                    SIZE - 1,
-                    INK,
-                    "middle",
-                )
-            )
-        top += beside * SIZE + 4
+            at, low = names + (j + 0.5) * across, top + head
+            if upright:
+                words = Words(fitting(key, SIZE - 1, HEAD), at + 0.36 * SIZE, low, SIZE - 1, upright=True)
+            else:
+                words = Words(key, at, low, SIZE - 1, INK, "middle")
+            marks.append(words)
+        top += head + 4
         shares, small = self.shares(), min(SIZE - 1, across / 2.4)
         for i, query in enumerate(self.queries):
             y = top + i * down
@@ -120,6 +127,7 @@ class WordMatrix:
             for j in range(len(self.keys)):
                 x, free = names + j * across, self.open(i, j)
                 shade = on_white(self.colour, float(shares[i, j])) if free else MASKED
+                shade = shade if self.grounds is None else tuple(self.grounds[i, j])
                 marks.append(Raster(np.array([[shade]], np.uint8), x, y, across - 1, down - 1))
                 text = self.text(float(self.values[i, j])) if free else self.hidden
                 if self.numbers and text:

@@ -139,10 +139,12 @@ def counting() -> str:
 
 
 def keep(item: "Item", inputs: Subject) -> None:
-    """Add it to the report; what is there already is not there twice."""
+    """Add it to the report, of what is `long` its figure and its sentence; what is there already is not there twice."""
     from vizkit.report.document import MOST_ITEMS, Entry
     from vizkit.report.item import complete
 
+    if item.shows.long:
+        item = replace(item, shows=replace(item.shows, staged=True))
     kept, whole = entries(), complete(item, inputs)
     if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
         said = "This figure is in the report already."

@@ -144,7 +144,7 @@ def grids(of: Subject, pair: Partners) -> Iterator[Block]:
     ids = window_ids(fine, (fine[0] // coarse[0], fine[1] // coarse[1])).numpy()
     nothing, regions = np.zeros((*ids.shape, ids.shape[1]), np.float32), np.zeros_like(ids)
     more: Any = {"query_regions": regions, "key_regions": regions, "second_grid": coarse, "kind": "pick"}
-    yield Heading(f"{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue: click one")
+    yield Heading(f"{len(pair.fine):,} fine patches, {len(pair.coarse):,} coarse ones in blue")
     yield Map(Rows(nothing, fine, fine, ids, ids, **more), of.asked, "Patches of", "", room=False)
     count, first = len(pair.fine_ids), pair.coarse_id * len(pair.fine_ids)
     inside = ", ".join(str(each + 1) for each in pair.fine_ids)

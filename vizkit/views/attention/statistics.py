@@ -19,7 +19,7 @@ from vizkit.models import Keep
 from vizkit.models import trace as traced
 from vizkit.models.probes.budget import weights_bytes
 from vizkit.traces import NotApplicable, Trace
-from vizkit.views.blocks import Block, Blocks, Chart, Columns, Job, Later, Line, Map, Numbers, Said, first_said
+from vizkit.views.blocks import Block, Blocks, Chart, Columns, Hint, Job, Later, Line, Map, Numbers, Said, first_said
 from vizkit.views.controls import choice, head, layer
 from vizkit.views.explore import sentences
 from vizkit.views.rows_of import entropy_for_browser, layer_for_browser
@@ -153,7 +153,8 @@ class Statistics(View):
             "" if self.layer and self.head else ", the most global" + ("" if self.layer is None else " of its layer")
         )
         gives = f", which gives {percent(sink)} of its attention to one patch" if sink >= attention.SINK else ""
-        yield Line(f"layer {at}, head {head}{which}{gives} · click a dot to mark another head")
+        yield Line(f"layer {at}, head {head}{which}{gives}")
+        yield Hint("Click a dot to mark another head.")
         if self.shows == "entropy":
             entropies = of.made(entropies_of, of.seen)
             if (entropy := entropies[at - 1][head - 1]) is not None:

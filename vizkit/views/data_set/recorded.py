@@ -25,7 +25,7 @@ from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Canvas, Job, Later, Line, Picture, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Picture, side_by_side
 from vizkit.views.controls import choice, folder
 from vizkit.views.data_set import PLANTED, PLANTED_WORDS, TAUGHT
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
@@ -120,10 +120,8 @@ class OfData(View):
         """What the images are, and what could not be read of them."""
         if self.data == PLANTED:
             train = sum(found.splits == "train")
-            yield Line(
-                f"{found.model} was trained on {train:,} of these images, faults included. To ask a model of your "
-                "own, choose other images under “Images of”."
-            )
+            yield Line(f"{found.model} was trained on {train:,} of these images, faults included.")
+            yield Hint("To ask a model of your own, choose other images under “Images of”.")
         broken = next(iter(found.broken.items()), None)
         for note in found.images.notes if self.data == FOLDER else ():
             yield Line(note)

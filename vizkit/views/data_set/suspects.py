@@ -105,7 +105,7 @@ class Suspects(OfData):
             yield Line(said)
         if len(own) > AT_ONCE:
             which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
-            yield Line(f"{which}, by kind, the worst of each first; the others: Page of images.")
+            yield Line(f"{which}, by kind, the worst of each first.")
         if own:
             warning = remarks.unsure(sum(one.kind == "label" for one in every), labels[2] if wrong else 0)
             yield from self.shown(of, found, own[at : at + AT_ONCE], "" if known else warning)

@@ -10,7 +10,7 @@ from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.figure.charts import bars
-from vizkit.figure.evaluation.confusion import MOST_NUMBERED
+from vizkit.figure.evaluation.confusion import MOST_NUMBERED, grounds, largest_mistake
 from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
@@ -19,6 +19,10 @@ from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, side_by_side
 
+CALIBRATED = (
+    "On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident; pale ones "
+    "have few images."
+)
 OTHERS = "another class"
 MOST_LABELS = 30  # in the matrix; of more, those with most mistakes
 MOST_PAIRS = 10  # listed, where the matrix has no numbers
@@ -72,17 +76,13 @@ def accuracies(found: Outcome) -> Iterator[Block]:
     )
     said = ", ".join(f"{row.name} {in_percent(row.measures.accuracy.value, 1)} right" for row in rows)
     yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
-    yield from map(Line, filter(None, [called(found)]))
 
 
-def called(found: Outcome) -> str:
-    """What the sidebar calls models that have a shorter name here, and what is unusual about their networks."""
-    known = {row.name: model for row in found.models if (model := bundled.known(row.source))}
-    short = next(
-        (f"{name} is {model.title} of the sidebar" for name, model in known.items() if name != model.title), ""
-    )
-    does = [f"{name} {bundled.UNUSUAL[model.kind]}" for name, model in known.items() if model.kind in bundled.UNUSUAL]
-    return "".join(f"{each}. " for each in (short, *does) if each).strip()
+def unusual(found: Outcome) -> str:
+    """What is unusual about the networks of the models."""
+    known = ((row.name, bundled.known(row.source)) for row in found.models)
+    does = [f"{name} {bundled.UNUSUAL[each.kind]}." for name, each in known if each and each.kind in bundled.UNUSUAL]
+    return " ".join(does)
 
 
 HELPS = {
@@ -133,22 +133,28 @@ def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[
     columns = [*shown.tolist(), *([len(found.labels)] if counts[:, -1].any() else [])]
     answered = [*named, *([OTHERS] if len(columns) > len(named) else [])]
     name, cells = found.models[model].name, counts[np.ix_(shown, columns)]
-    title = f"{name}: what each label is taken for"
+    title, top = f"{name}: what each label is taken for", most_mistaken(found)
     yield Chart(
-        drawn(named, answered, cells),
+        drawn(named, answered, cells, top),
         f"Confusion matrix of {name}",
         title,
         picks,
-        (Matrix(WordMatrix(cells.astype(float), named, answered, title=title, counts=True), title),),
+        (Matrix(WordMatrix(cells.astype(float), named, answered, title=title, grounds=grounds(cells, top)), title),),
         hint="Click a cell to see only its images." if picks else "",
     )
     if said := most_frequent_mistake(counts, found.labels, (*found.labels, OTHERS)):
         yield Said(said)
     yield Line(
-        "Rows are labels, columns are answers; mistakes are red, the stronger the larger their share of the label."
+        "Rows are labels, columns are answers. Mistakes are red, the stronger the larger their share of the label, up "
+        f"to {in_percent(top, 1)}{', the largest of all models' if len(found.models) > 1 else ''}."
     )
     if len(shown) > MOST_NUMBERED:
         yield Table(frequent(counts, found.labels), "The most frequent mistakes")
+
+
+def most_mistaken(found: Outcome) -> float:
+    """Where the red of all their matrices ends: the largest share of a label that one wrong answer has, 0 to 1."""
+    return max(largest_mistake(confusion(judged, len(found.labels))) for judged in found.judged)
 
 
 def pairs(found: Outcome) -> Iterator[Block]:
@@ -206,7 +212,7 @@ def by_class(found: Outcome, model: int) -> Iterator[Block]:
 
 
 def calibration(found: Outcome) -> Iterator[Block]:
-    yield Line("On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident.")
+    yield Line(CALIBRATED)
     charts = [calibration_of(found, model) for model in range(len(found.models))]
     for start in range(0, len(charts), 3):
         yield side_by_side(*charts[start : start + 3])
@@ -216,9 +222,9 @@ def calibration_of(found: Outcome, model: int) -> Chart:
     row = found.models[model]
     parts = zip(*((b.low, b.confidence, b.accuracy, b.images) for b in row.measures.bins), strict=True)
     lows, confidence, accuracy, images = map(list, parts)
-    figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[model % len(CLASSES)], row.name)
+    figure = reliability(lows, 1 / BINS, confidence, accuracy, images, CLASSES[0], row.name)
     said = f"{row.name} · ECE {row.measures.ece:.3f}"
-    return Chart(figure, f"Reliability of {said}", said, hint="Pale bars have few images.")
+    return Chart(figure, f"Reliability of {said}", said)
 
 
 def made(found: Any, rows: Iterable[str]) -> Iterator[Block]:

@@ -14,7 +14,6 @@ from vizkit.evaluation import browsing, tables
 from vizkit.evaluation.measures import confusion
 from vizkit.evaluation.outcome import Outcome
 from vizkit.image import data_url
-from vizkit.percent import in_percent
 from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
@@ -23,6 +22,7 @@ from vizkit.views.blocks import (
     Download,
     Folded,
     Heading,
+    Hint,
     Later,
     Line,
     Numbers,
@@ -34,6 +34,7 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, number
 from vizkit.views.evaluate.measured import (
+    CALIBRATED,
     HELPS,
     OTHERS,
     accuracies,
@@ -49,6 +50,7 @@ from vizkit.views.evaluate.measured import (
     row_of,
     smaller,
     spoken_of,
+    unusual,
 )
 from vizkit.views.evaluate.recorded import PICTURES, judging, pictures_of, runs_of, together
 from vizkit.views.subject import Subject
@@ -56,7 +58,7 @@ from vizkit.views.trained import has_learned, run_of
 from vizkit.views.view import How, View
 
 ANY, HARDEST = "any", next(iter(browsing.ORDERS))
-AT_ONCE, STILL = 12, 9  # pictures of a page, and on paper
+AT_ONCE, BESIDE = 12, 4  # pictures of a page, and beside one another on paper
 SIDE_PX = 112  # of one
 
 
@@ -136,10 +138,11 @@ class Results(View):
         "Show", browsing.KINDS, listed=True, more=True, key="eval_kind"
     )
     order: str = choice("Order", tuple(browsing.ORDERS), key="eval_order", listed=True, more=True)
-    page: int = number("Page of images", 1, pages, 1, follows=True, key="eval_page", more=True)
+    page: int = number("Page of images", 1, pages, 1, follows=True, key="eval_page")
 
     by_name: ClassVar = True
     overlays: ClassVar = False
+    long: ClassVar = True
     how: ClassVar = How(
         "Every model answers the same images, each prepared as that model requires it. Accuracy is the share of "
         "right first answers with the interval in which it would lie, 95 times in 100, for other such images; ECE "
@@ -185,17 +188,13 @@ class Results(View):
         yield from nearest(found)
         both = dict.fromkeys((model, names.index(spoken_of(found, of.chosen))))
         yield side_by_side(
-            (
-                *accuracies(found),
-                *matrix(found, model, ("label", "answer")),
-                *(calibration_of(found, each) for each in both),
-            ),
+            (*accuracies(found), *matrix(found, model, ("label", "answer"))),
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
+        notes = filter(None, (CALIBRATED, unusual(found), *found.notes, smaller(found)))
+        yield side_by_side(*(calibration_of(found, each) for each in both), map(Line, notes))
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
-        for note in filter(None, (*found.notes, smaller(found))):
-            yield Line(note)
         yield Folded("Which model is better than which", partial(pairs, found))
         yield Folded("Every model by itself", partial(self.each, of, found, model))
         yield Folded("Calibration", partial(calibration, found))
@@ -243,10 +242,11 @@ class Results(View):
         count = f"{len(images):,} of {len(judged.target):,} images {which}".rstrip()
         yield Heading(f"{count}, {self.order} for {found.models[model].name}")
         if not len(images):
-            yield Line("No image passes; choose other answers.")
+            yield Line("No image passes.")
+            yield Hint("Choose other answers.")
             return
         if len(images) > AT_ONCE:
-            yield Line(f"{at_once.start + 1:,} to {at_once.stop:,}; the others: More, Page of images.")
+            yield Line(f"{at_once.start + 1:,} to {at_once.stop:,}.")
         yield from self.shown(of, found, model, images[at_once].tolist())
 
     def shown(self, of: Subject, found: Outcome, model: int, images: Sequence[int]) -> Iterator[Block]:
@@ -274,7 +274,7 @@ class Results(View):
             "vizkit_evaluated",
             {"tiles": [tile(found, image, url) for image, url in small.items()]},
             "Images with the answers of the models",
-            still=tuple(still(found, model, shown[:STILL], pictures)),
+            still=tuple(still(found, shown, pictures)),
             picture=picture,
             model=source if bundled.known(source) or source in of.chosen else "",
         )
@@ -311,11 +311,18 @@ def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
     return {"picture": url, "label": label, "place": found.places[image], "answers": answered}
 
 
-def still(found: Outcome, model: int, images: Sequence[int], pictures: ImageSet) -> Iterator[Block]:
-    columns = []
-    for image in images:
-        label, answer = found.labels[int(found.target[image])], found.answer_of(model, image)
-        words = f"{label}: {answer}, {in_percent(found.judged[model].probability[image])}"
-        columns.append((Picture(pictures[int(found.rows[image])][0], words, words),))
-    for start in range(0, len(columns), 3):
-        yield Columns(tuple(columns[start : start + 3]))
+def still(found: Outcome, images: Sequence[int], pictures: ImageSet) -> Iterator[Block]:
+    """The same on paper."""
+    columns = [tuple(answered(found, image, pictures)) for image in images]
+    columns += [()] * (-len(columns) % BESIDE)
+    for start in range(0, len(columns), BESIDE):
+        yield Columns(tuple(columns[start : start + BESIDE]))
+
+
+def answered(found: Outcome, image: int, pictures: ImageSet) -> Iterator[Block]:
+    each = tile(found, image, "")
+    yield Picture(pictures[int(found.rows[image])][0], each["label"])
+    yield Said(each["label"])
+    for by in each["answers"]:
+        mark, answer = ("✓", "") if by["right"] else ("✗", f": {by['answer']}")
+        yield Line(f"{mark} {by['model']}{answer} {by['sure']} %")

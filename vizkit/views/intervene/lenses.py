@@ -99,8 +99,9 @@ class Lenses(Among, Decision):
     how = How(
         "Above, the model's last normalisation and its head are put after every layer, as if it ended there. Below, "
         "the logit as a sum: what the head reads is the embedding plus all that heads and MLPs add, with the scale of "
-        "the last normalisation held still; a head's part goes through its rows of $W_O$. On the right the head reads "
-        "every patch by itself, in its place; or each patch shows what the heads of this layer carry from it.",
+        "the last normalisation held still; a head's part goes through its rows of the output matrix. On the right "
+        "the head reads every patch by itself, in its place; or each patch shows what the heads of this layer carry "
+        "from it.",
         r"p_l = \mathrm{softmax}\left(W\,\mathrm{LN}(x_l)\right), \quad "
         r"z_c = b + w_c^\top \Big(e + \sum_{l,h} a_{l,h} + \sum_l m_l\Big), \quad w_c = W_c \cdot \mathrm{LN}_{\sigma}",
         "what the layer computes with: earlier layers may write in another code, which the last head does not read, "

@@ -19,7 +19,20 @@ from vizkit.geometry import cell_of
 from vizkit.models.probes.patch_merging import NEIGHBOURS, Merged, leaving, merged, merging_layer
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.percent import in_percent
-from vizkit.views.blocks import Block, Blocks, Chart, Columns, Heading, Line, Map, Numbers, Picture, Said, side_by_side
+from vizkit.views.blocks import (
+    Block,
+    Blocks,
+    Chart,
+    Columns,
+    Heading,
+    Hint,
+    Line,
+    Map,
+    Numbers,
+    Picture,
+    Said,
+    side_by_side,
+)
 from vizkit.views.controls import choice
 from vizkit.views.rows_of import grid_for_browser
 from vizkit.views.subject import Subject
@@ -84,14 +97,12 @@ class Merging(View):
             "What leaves the stage": colours[0],
             "What the next stage gets": colours[1],
         }
-        lines = [f"Click a token of stage {number + 2} in any of them.", *words]
+        lines = [Hint(f"Click a token of stage {number + 2} in any of them."), *map(Line, words)]
         maps = [
             Map(grid_for_browser(tokens), point(of), f"{title}. Click a token of", "", room=False, instead=rgb)
             for title, rgb in pictures.items()
         ]
-        yield side_by_side(
-            *((Heading(title), *both) for title, *both in zip(pictures, maps, map(Line, lines), strict=True))
-        )
+        yield side_by_side(*((Heading(title), *both) for title, *both in zip(pictures, maps, lines, strict=True)))
         if self.colours != "lengths":
             yield Line(
                 "The colours of the second are turned to match the first: an equal colour in both is no equal token."

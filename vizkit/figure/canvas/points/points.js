@@ -155,7 +155,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const tell = shown => {
     tip.hidden = shown === undefined
-    const few = state.chosen.size, how = data.alone ? 'Point at one for its name.' : 'Draw around images, or click one, to see them with their maps.'
+    const few = state.chosen.size, how = data.alone ? '' : 'Draw around images, or click one, to see them with their maps.'
     said.textContent = shown === undefined ? (few ? `${few.toLocaleString('en')} of ${count.toLocaleString('en')} images chosen.` : how) : `${places[shown]}: ${data.words[shown]}`
     clear.hidden = !few
     if (shown === undefined) return

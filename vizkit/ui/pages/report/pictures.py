@@ -145,7 +145,10 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
         on_change=_comment,
         args=(number, key),
     )
-    if (inputs := _picture(entry)) is not None:
+    length = SHORT if entry.item.shows.staged else WHOLE
+    with st.container(key=f"report_{number}_{length}"):  # another frame for each: one keeps the height of the taller
+        inputs = _picture(entry)
+    if inputs is not None:
         ready[number] = inputs
 
 
