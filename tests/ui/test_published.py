@@ -235,8 +235,8 @@ def test_a_notebook_needs_no_model_for_a_table():
 
 def test_a_run_stands_among_the_models_of_its_test_images(runs_home):
     run = finished(runs_home, "mine")  # the weights of digits_cnn, tested on digits
-    digits, error = cost.tested(cost.RunFolder(cost.bundled.FOLDER / "digits_cnn")), (0.75 * 0.25 / 359) ** 0.5
-    assert cost.tested(run) == {"right": 0.75, "error": pytest.approx(error), "test": digits["test"]}
+    digits, half = cost.tested(cost.RunFolder(cost.bundled.FOLDER / "digits_cnn")), 1.96 * (0.75 * 0.25 / 359) ** 0.5
+    assert cost.tested(run) == {"right": 0.75, "half": pytest.approx(half, rel=1e-4), "test": digits["test"]}
     test = view(models=["run:mine", "bundled:digits_vit"])
     assert "mine" in str(charts(test)[0])
     assert "insects" not in str(charts(test)[0])

@@ -354,13 +354,13 @@ def test_a_model_without_classes_loses_likeness(monkeypatch):
 def test_a_bundled_model_with_itself_and_with_another_one():
     of = titled("digits_vit")
     blocks = shown(LayerSimilarity(), of)
-    assert "layers next to each other agree" in said(blocks)
+    assert "neighbouring layers of ViT · digits agree" in said(blocks)
     assert "256 test images of digits" in said(blocks)
     assert chart(blocks, "CKA").data[0].customdata[0][5] == ["blocks.0", "blocks.5"]
     values = numbers(blocks)["cka"]
     assert np.diagonal(values) == pytest.approx(1)
     other = shown(LayerSimilarity(other="Swin · digits"), of)
-    assert "The most alike are layer" in said(other)
+    assert "the most alike are layer" in said(other)
     assert chart(other, "CKA").data[0].customdata[0][5] == ["blocks.0", "layers.1.blocks.3"]
     of.beside = (titled("digits_swin"),)
     assert said(shown(LayerSimilarity(), of)) == said(other), "of two that are shown it opens on both"

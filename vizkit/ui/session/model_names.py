@@ -19,6 +19,9 @@ TORCHVISION_CNNS = tuple(
     for name in ("alexnet", "vgg16", "vgg19", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
 )
 """A test holds them equal to those of `vizkit.models.sources.torchvision_models`."""
+SIZES = ("tiny", "small", "base", "large", "huge")
+SIZED = {"dual_scale": 3, "gradual_reduction": 3, "vit_parts": 5}
+"""Networks of `vizkit.models.networks` that come in the first so many of these sizes; a test holds them equal."""
 _SOURCED = re.compile(r"(bundled:|torchvision:|hf-hub:[\w.-]+/)\w[\w.-]*")
 _DIGEST = re.compile(r"(-[0-9a-f]{8})[0-9a-f]{56}$")
 _ENTRY = re.compile(r"^@register_model\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
@@ -82,4 +85,5 @@ def timm_names() -> list[str]:
     if spec is None or spec.origin is None:
         return []
     files = [file for folder in (Path(spec.origin).parent / "models", NETWORKS) for file in folder.glob("*.py")]
-    return sorted({name for file in files for name in _ENTRY.findall(file.read_text(encoding="utf-8"))})
+    found = {name for file in files for name in _ENTRY.findall(file.read_text(encoding="utf-8"))}
+    return sorted(found | {f"{network}_{size}" for network, count in SIZED.items() for size in SIZES[:count]})

@@ -143,9 +143,11 @@ def _fit_to_data() -> None:
 
 
 def _begun(tuned: object) -> str:
-    """The model that was chosen for it before, else the first of the other pages, and images of its own classes."""
+    """The model that was chosen for it before, else the first of the other pages, and images of its own classes
+    where none were given with it."""
     begun = str(tuned or model.trained_models()[0])
-    if not tuned and (run := run_of(begun)):
+    given = st.session_state.pop("_images_given", False)
+    if not (tuned or given) and (run := run_of(begun)):
         with suppress(RecipeError):
             data_choice.put(run.recipe.data)
     return begun

@@ -58,5 +58,5 @@ def _write(mend: Mend) -> None:
 
 def _tune(mend: Mend, name: str) -> None:
     tune(bare(mend.model))
-    st.session_state.update({"train_data": FOLDER, "train_folder": name})
+    st.session_state.update({"train_data": FOLDER, "train_folder": name, "_images_given": True})
     go_next("pages/train.py")
