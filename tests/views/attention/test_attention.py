@@ -26,7 +26,7 @@ def test_the_marked_head_is_the_one_of_the_map_the_line_and_the_charts(name):
     of = subject(name)
     blocks = flat(Statistics(layer=2, head=3).show(of))
     (entropy,) = (each for each in flat(Statistics(shows="entropy", layer=2, head=3).show(of)) if isinstance(each, Map))
-    assert any(isinstance(each, Line) and each.text.startswith("layer 2, head 3 ·") for each in blocks)
+    assert any(isinstance(each, Line) and each.text.startswith("layer 2, head 3") for each in blocks)
     for chart in (each for each in blocks if isinstance(each, Chart)):
         assert chart.picks == ("layer", "head")
         assert list(chart.figure.data[-1].customdata[0]) == [2, 3]
