@@ -12,7 +12,7 @@ from vizkit.analysis.remarks.remark import joined
 from vizkit.figure.charts import heat_map
 from vizkit.traces import NotApplicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Said
+from vizkit.views.blocks import Blocks, Chart, Hint, Job, Later, Line, Numbers, Said
 from vizkit.views.compare.runs import compared
 from vizkit.views.controls import choice, folder
 from vizkit.views.data_set.recorded import allowed, run_at
@@ -153,7 +153,8 @@ class LayerSimilarity(View):
         measured = f" Measured on {alike.data}, which {joined(strange)} never learned." if strange else ""
         yield Said(of_alignment(alike.values, name, "" if name == other else other) + measured)
         yield Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
-        yield Line(f"{alike.images} test images of {alike.data}. Hover a cell for the names of its blocks.")
+        yield Line(f"{alike.images} test images of {alike.data}.")
+        yield Hint("Hover a cell for the names of its blocks.")
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}
         yield Numbers(lambda: {"cka": alike.values, **names})
 

@@ -36,6 +36,7 @@ from vizkit.views.blocks import (
     Download,
     Folded,
     Heading,
+    Hint,
     Job,
     Later,
     Line,
@@ -242,9 +243,11 @@ class Heads(View):
         strange = (
             "" if set_for(of.loaded) == atlas.data else f" It is measured on {atlas.data}, which it did not learn."
         )
-        few = Line(f"Mean of {so_far} {images_in(atlas.data)}. Click a head for its images.{brackets}")
+        few = Line(f"Mean of {so_far} {images_in(atlas.data)}.{brackets}")
         yield Said(f"{sentence(atlas, what, kind, values)}{strange}")
-        yield Columns(((grid, few), tuple(self.examples(of, atlas, index))), (3, 2))
+        yield Columns(
+            ((grid, few, Hint("Click a head for its images.")), tuple(self.examples(of, atlas, index))), (3, 2)
+        )
         yield from self.pruning(of, atlas, kind)
         columns = table(atlas)
         yield Folded(
