@@ -25,6 +25,7 @@ from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+import torch  # noqa: E402
 
 from tests.checking import install  # noqa: E402
 from tests.figure.remembering import remember_texts  # noqa: E402
@@ -110,6 +111,12 @@ def cache(monkeypatch):
     if sessions := sys.modules.get("vizkit.ui.session.remembered"):
         sessions.shelf().forget(lambda key: not str(key).startswith(("('vizkit.", "(('trace', ")))
         sys.modules["streamlit"].cache_data.clear()
+
+
+@pytest.fixture(autouse=True)
+def same_numbers():
+    """A test draws the same numbers in every run, whatever ran before it."""
+    torch.manual_seed(0)
 
 
 def pytest_unconfigure():

@@ -12,7 +12,6 @@ from vizkit.ui.widgets import known
 
 INSECTS_VIT = "bundled:insects_vit"
 DIGITS = ["digit 3", "digit 5", "digit 2"]
-FEATURES = "random:vit_small_patch16_dinov3_qkvb"
 
 
 def side_by_side(**query):

@@ -37,7 +37,6 @@ from vizkit.views.subject import Subject
 
 INSECTS_VIT = "bundled:insects_vit"
 SHARE = torch.linspace(0, 1, 3)
-FEATURES = "random:vit_small_patch16_dinov3_qkvb"  # has no head
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ import inspect
 import math
 import pkgutil
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from typing import get_type_hints
@@ -180,7 +179,6 @@ def estimates():
 
 
 # ---- every rule ------------------------------------------------------------------------------------------------------
-Said = Iterator[str | None]
 HEADS = (SOFTMAX, LIKENESS)
 EVERY = {
     answers.after_change: lambda: (

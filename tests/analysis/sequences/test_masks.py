@@ -27,7 +27,7 @@ def test_the_example_masked_before_the_softmax_still_sums_to_one():
 def test_masking_the_scores_is_what_the_weights_of_masked_scores_are():
     """The logarithm of a softmax stands for the scores, whatever the mask."""
     scores, looks = torch.randn(2, 3, 5), torch.rand(3, 5) > 0.4
-    looks[0], looks[1, 0] = False, True
+    looks[0], looks[1:, 0] = False, True
     expected = scores.masked_fill(~looks, float("-inf")).softmax(-1)
     result = masked(scores.softmax(-1), looks)
     assert_close(result.before[:, 1:], expected[:, 1:])

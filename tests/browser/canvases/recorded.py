@@ -2,7 +2,6 @@
 
 import json
 from functools import cache
-from typing import Any
 
 from tests.views import contract
 from vizkit.datasets import samples
@@ -16,7 +15,6 @@ from vizkit.views import class_of
 from vizkit.views.blocks import Canvas, Grid, Map, Tiles
 from vizkit.views.subject import Subject
 
-Message = dict[str, Any]
 VIT, SWIN, CNN = ("digits_vit", "digit 3"), ("windows", "digit 3"), ("digits_cnn", "digit 3")
 OTHER_DIGIT, INSECT, NO_MODEL = ("digits_vit", "digit 7"), ("two_heads", "mayfly nymph"), ("a digit", "digit 3")
 VIEWS_OF = {

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.steps import LONG_MS, MAIN, fits, ready
+from tests.browser.steps import LONG_MS, MAIN, fits, ready, still
 from vizkit.ui.shell import PAGES
 from vizkit.ui.views import package_of
 
@@ -49,3 +49,17 @@ def test_a_view_fits(phone, server, stem, query):
     answers = "[role='application']" if stem in SHOWN else ""
     own = f"{MAIN} [data-testid^='stBidiComponent'] canvas{answers}"  # others are Streamlit's own tables
     expect(phone.locator(f"{own}:not([aria-label])")).to_have_count(0)
+
+
+@pytest.mark.rest
+def test_on_a_telephone_the_arrow_names_what_lies_behind_it(phone, server):
+    shown = """words => {
+      const arrow = document.querySelector('[data-testid=stExpandSidebarButton]')
+      return arrow && getComputedStyle(arrow, '::after').content.replaceAll('"', '').trim() === words
+    }"""
+    phone.goto(server)
+    phone.evaluate("localStorage.clear()")  # an earlier journey opened the sidebar, and Streamlit remembers it
+    for address, words in (("report", "Pages"), ("evaluate", "Pages, models"), ("", "Pages, images, models")):
+        phone.goto(f"{server}/{address}")
+        phone.wait_for_function(shown, arg=words)
+        still(phone)

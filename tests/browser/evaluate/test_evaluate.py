@@ -11,7 +11,6 @@ from tests.browser.steps import MAIN, box_of, ready
 from vizkit.datasets.opening import open_set
 
 LONG_MS = 120_000  # a process that imports torch, on a machine with other work
-TABLE = f"{MAIN} [data-testid='stDataFrame']"
 MODELS = "&".join(f"models=bundled:digits_{kind}" for kind in ("vit", "swin", "cnn"))
 
 

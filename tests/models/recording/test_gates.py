@@ -1,11 +1,9 @@
 """A softmax that meets no values is no attention: gates of experts, confidences, entropies, however written."""
 
-from collections.abc import Callable
-
 import pytest
 import torch
 import torch.nn.functional as F
-from torch import Tensor, nn
+from torch import nn
 from torch.testing import assert_close
 
 import vizkit
@@ -14,7 +12,6 @@ from tests.models.recording.test_meeting import NOTED, RIGHT, traced
 from tests.models.test_wrap import PICTURE, SIZE_HW, TenLines
 
 EXPERTS, WIDTH = 5, 24
-Extra = Callable[["Gated", Tensor, Tensor, Tensor], Tensor]
 
 
 class Gated(TenLines):

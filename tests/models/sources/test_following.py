@@ -7,7 +7,6 @@ import torch
 from vizkit.models.sources.following import count, followed, heads_of, square, trained_at, window_of
 from vizkit.models.sources.hub import ModelError
 
-Shapes = dict[str, tuple[int, ...]]
 VIT, SWIN, SWIN2 = "test_vit", "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256"
 SMALL = {"embed_dim": 24, "depths": (1, 2), "num_heads": (1, 2)}
 

@@ -10,23 +10,8 @@ from tests.ui.conftest import SWIN, VIT, click, opened, sent_to
 from vizkit.datasets import samples
 from vizkit.hosts.paper import numbers
 from vizkit.models import load
-from vizkit.ui.session.needs import NEEDS
-from vizkit.views import VIEWS
 from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.subject import Subject
-
-
-def fitting(entry):
-    """A model that the view has a meaning for: of digits, where one has."""
-    models = NEEDS[entry.needs or "model"].models
-    return next((name for name in models if "digits" in name), models[0])
-
-
-# One of each page, and of what views read, need and work for: that every view is its JSON, shows the same twice and is
-# on paper as it is seen, the contract says; that each page offers to keep it, the inventory.
-KINDS = {
-    (entry.page, entry.reads, entry.needs == "", entry.only is None): name for name, entry in reversed(VIEWS.items())
-}
 
 
 def shown(test):

@@ -8,7 +8,6 @@ import json
 import re
 import zipfile
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 import pytest
@@ -36,8 +35,6 @@ NOISE = (
 )
 MOST = 40  # items of a list that are written out
 MANY = 600  # characters of a text that a canvas is sent
-
-Sent = tuple[Any, str, str]  # what makes it, or what it is; its name; its type
 
 
 def steady(text):

@@ -7,8 +7,6 @@ FOLDER = Path(__file__).parent
 VIEW, SECTION = "==== ", "---- "
 MOST = 60  # lines of a difference that are shown
 
-Sections = dict[str, list[str]]
-
 
 def read(page):
     """View → section → lines."""

@@ -1,12 +1,10 @@
 """What a click on each canvas sends. That whoever opens the address sees the same: `test_every_view.py`."""
 
 import json
-from typing import Any
 
 from streamlit.components.v2.bidi_component.main import _make_trigger_id
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 
-Data = dict[str, Any]
 POINT = [0.3125, 0.6875]
 # Of each canvas what a click there sends, from what the canvas was given; None where nothing can be clicked.
 CLICKS = {

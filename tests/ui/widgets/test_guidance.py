@@ -4,12 +4,6 @@ import pytest
 
 from tests.ui.conftest import VIT, choose, opened, texts
 
-SIGN = ":material/insights:"
-
-
-def remarks(test):
-    return [each.value for each in test.markdown if SIGN in each.value]
-
 
 def help_of(test):
     """Whether it is open, of every "How to read this"."""
