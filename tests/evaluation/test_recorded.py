@@ -24,7 +24,7 @@ from vizkit.models.sequences.opening import BUNDLED as SEQUENCES
 from vizkit.traces import NotApplicable
 from vizkit.training.sequences.answers import TextAnswers, answered
 from vizkit.views import bundled
-from vizkit.views.blocks import Chart, Line, Said, Table
+from vizkit.views.blocks import Chart, Hint, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
 from vizkit.views.evaluate.measured import finding, pairs, unusual
@@ -151,13 +151,13 @@ def test_every_pair_is_a_row_in_the_order_of_the_ranks():
 def test_a_model_of_the_sidebar_that_was_not_tested_is_named():
     of = Subject(no_model, no_picture())
     of.chosen = ["bundled:photographs_vit"]
-    lines = [block.text for block in Results().show(of) if isinstance(block, Line)]
+    lines = [block.text for block in Results().show(of) if isinstance(block, Hint)]
     assert lines[0].startswith("ViT · photographs gives features, not classes: fine-tune it (page Train)")
     of.chosen = ["bundled:digits_cnn"]
-    lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Line)]
+    lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Hint)]
     assert lines[0].startswith("CNN · digits was not tested on these images: evaluate it above. Shown instead: models")
     of.chosen = ["bundled:digits_cnn", "bundled:insects_cnn"]
-    lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Line)]
+    lines = [block.text for block in Results(evaluated="insects").show(of) if isinstance(block, Hint)]
     assert lines[0] == "CNN · digits was not tested on these images: evaluate it above."
 
 

@@ -31,9 +31,11 @@ from vizkit.views.blocks import (
     Folded,
     Grid,
     Later,
+    Line,
     Map,
     Numbers,
     Part,
+    Said,
     Table,
     Tiles,
 )
@@ -67,6 +69,8 @@ PICTURES = (
     }
     | dict.fromkeys(unusual.UNUSUAL, "mayfly nymph")
 )
+ASKS = "click|press|hover|drag|tap|choose|point at|evaluate|untick|type"
+CONTROL = re.compile(rf"(?:^|[.:;] )(?i:{ASKS}) |\b(?:slider|sidebar|button|cursor)\b")
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
@@ -296,6 +300,14 @@ def not_plain(found):
     """Texts are words, not what programs write."""
     every = ((one, text) for one in found for block in one.blocks for text in texts(block))
     return [f"{one}: {text}" for one, text in every if PROGRAM.search(text) or "\n" in text]
+
+
+def of_controls(found):
+    """What can be done on a page is a `Hint`: on paper nobody can press anything."""
+    every = (
+        (one, text) for one in found for block in one.blocks if isinstance(block, Line | Said) for text in texts(block)
+    )
+    return [f"{one}: {text}" for one, text in every if CONTROL.search(text)]
 
 
 def of_another(found):

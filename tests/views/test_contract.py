@@ -37,6 +37,7 @@ FEW = 6  # pictures
 RULES = (
     contract.not_blocks,
     contract.not_plain,
+    contract.of_controls,
     contract.not_whole,
     contract.not_refused,
     contract.of_another,
@@ -303,6 +304,11 @@ class Program(Toy):
         yield Line(("blind:all=50,64", "None", "nan %")[self.level])
 
 
+class Asks(Toy):
+    def show(self, of):
+        yield Line("Every dot is a head: click one to mark it.")
+
+
 class Powers(Toy):
     def show(self, of):
         figure = curves({"a": (np.array([1, 2]), np.array([1, 90]))}, "x", "y")
@@ -394,6 +400,7 @@ def test_a_good_toy_breaks_no_rule(rule, toy):
     [
         (contract.not_blocks, Markup),
         (contract.not_plain, Program),
+        (contract.of_controls, Asks),
         (contract.not_whole, Powers),
         (contract.not_refused, Crash),
         (contract.not_refused, Talks),

@@ -19,7 +19,7 @@ from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
 from vizkit.heads import TINY
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Download, Grid, Line, Link, Numbers, Said, Table, Tile
+from vizkit.views.blocks import Blocks, Download, Grid, Hint, Line, Link, Numbers, Said, Table, Tile
 from vizkit.views.compare.answers import REFUSALS, Answers, Row
 from vizkit.views.compare.images import OfImages, all_photographs, every_model, images_beside, known
 from vizkit.views.controls import again, choice, head, layer, switch
@@ -121,7 +121,7 @@ class SideBySide(Decision, OfImages):
             rows = [row for row in rows if row[0].differ]
         yield Said(" ".join(filter(None, (answers.said, self.said(of, found)))))
         if alone := len(of) == 1:
-            yield Line("The page compares models: choose a second one, and it stands beside this one.")
+            yield Hint("The page compares models: choose a second one, and it stands beside this one.")
             yield Link("See two models on a drawn insect", replace(self, images=()), image=samples.INSECTS[0])
             yield from known(of)  # offers another one
         if unlike := [each.name for each in of if self.responds(each)]:

@@ -25,6 +25,7 @@ from vizkit.views.blocks import (
     Download,
     Folded,
     Heading,
+    Hint,
     Line,
     Metrics,
     Numbers,
@@ -184,7 +185,7 @@ class Detectors(View):
         which = "" if own is None else f" about the class {found.labels[own]}"
         yield Heading(f"{len(worst):,} of {found.scenes:,} scenes have {what}{which}, the worst first")
         if not len(worst) and not self.scene:
-            yield Line("No such scene: choose another mistake, or a lower score.")
+            yield Hint("No such scene: choose another mistake, or a lower score.")
             return
         place = min(self.scene - 1 if self.scene else int(worst[0]), found.scenes - 1)
         try:
@@ -194,7 +195,7 @@ class Detectors(View):
                 for each in worst[:WORST].tolist()
             ]
         except DatasetError as sentence:
-            yield Line(str(sentence))
+            yield Hint(str(sentence))
             return
         said, there = wrong.said.scene == place, wrong.there.scene == place
         kinds, missed = wrong.kind[said], wrong.missed[there]

@@ -21,6 +21,7 @@ from vizkit.views import bundled
 from vizkit.views.blocks import (
     Blocks,
     Chart,
+    Hint,
     Job,
     Later,
     Line,
@@ -97,7 +98,7 @@ def agreement(of: Subject, data: str | None, folder: str) -> Blocks:
         "under More."
     )
     if sentence := awaited(of, data, folder):
-        yield Line(sentence)
+        yield Hint(sentence)
         return
     teacher = own_teacher(of)
     beside = {

@@ -176,14 +176,14 @@ class Results(View):
         model = next(names.index(name) for name in (self.model, *models([of], self)) if name in names)
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
-            yield Line(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
+            yield Hint(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
         tested = {row.source for row in found.models}
         others = [name for name in of.chosen if name not in tested and not name.startswith("run:")]
         if others:
             features = [name for name in others if bundled.without_classes(name)]
             untested = [name for name in others if name not in features]
             alone = len(others) == len(of.chosen)
-            yield Line(absent([*map(bundled.title, untested)], [*map(bundled.title, features)], alone))
+            yield Hint(absent([*map(bundled.title, untested)], [*map(bundled.title, features)], alone))
         yield Said(finding(found, of.chosen))
         yield from nearest(found)
         both = dict.fromkeys((model, names.index(spoken_of(found, of.chosen))))
@@ -253,7 +253,7 @@ class Results(View):
         try:
             pictures = pictures_of(found)
         except DatasetError as sentence:
-            yield Line(str(sentence))
+            yield Hint(str(sentence))
             return
         small = {
             image: url

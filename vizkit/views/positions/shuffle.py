@@ -29,6 +29,7 @@ from vizkit.views.blocks import (
     Blocks,
     Canvas,
     Heading,
+    Hint,
     Job,
     Later,
     Numbers,
@@ -94,6 +95,8 @@ class Shuffle(View):
         answers = self.both(of)
         if of.loaded.head.bounded:
             yield Said(self.remark(of, answers))
+        if not (self.share or self.pairs):
+            yield Hint("Drag a patch onto another to exchange the two.")
         yield side_by_side([self.pictures(of), Answered(of.loaded)], self.answered(of, answers), widths=(3, 2))
         if of.loaded.head.exclusive and self.share:
             yield self.over_samples(of)
@@ -156,7 +159,7 @@ class Shuffle(View):
 
         if not moved:
             answer = f": the answer is {named(answers[True].in_order)}" if head.probable else ""
-            return f"All patches are in order{answer}. Drag one onto another to exchange them."
+            return f"All patches are in order{answer}."
         swin = family_of(of.loaded.model) == "swin"
         how = {"others": "windows and the merging of patches"} if swin else {}
         if not self.share:

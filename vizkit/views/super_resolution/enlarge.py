@@ -19,7 +19,7 @@ from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
 from vizkit.figure.saved.transfer import NO_PICTURE, Transfer
 from vizkit.image import digest_of
-from vizkit.views.blocks import Blocks, Canvas, Download, Later, Line, Numbers, Paper, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Hint, Later, Line, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query
 from vizkit.views.rules import below, tuple_of, whole
 from vizkit.views.subject import Subject
@@ -82,10 +82,7 @@ MOVED = (
     " Moved, the reference has all its pixels still, for what leaves it on one side comes in on the other: it may be "
     "worth more as well as less."
 )
-NO_COPY = (
-    "Nobody knows this image four times as large, so no copy of it can be the reference: choose one that shows the "
-    "like from nearer."
-)
+NO_COPY = "Nobody knows this image four times as large, so no copy of it can be the reference."
 
 
 def references(of: Sequence[Subject]) -> list[str]:
@@ -348,6 +345,7 @@ class Enlarge(View):
             yield Download("All pixels (PNG)", partial(png_of, pixels))
         if second is None:
             yield Line(NO_COPY)
+            yield Hint("Choose an image that shows the like from nearer.")
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
     def numbers(self, made: Results) -> dict[str, np.ndarray]:
