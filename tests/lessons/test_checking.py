@@ -159,7 +159,8 @@ def test_a_handout_is_a_page_without_scripts(vit):
     assert page.count("<img alt=") == 3  # the picture, the rollout, and the picture of the question to it
     assert page.count("<i style='--row:4;--column:4'") == 1  # the patch in the middle of 8 × 8
     assert "src='data:image/png;base64," in page
-    answers = page.partition("Answers, measured")[2]
+    asked, _, answers = page.partition("<details class='answers'><summary>Answers, measured")  # for the teacher to open
+    assert asked.count("Blue: the marked patch.") == 1
     assert "<li value='3'><p>64</p></li>" in answers
     assert "you said" not in page
     assert document(read(FRONT_GOOD + GOOD), subject("bundled:digits_cnn", "digit 3")).count("<em>") >= 1

@@ -211,6 +211,7 @@ def test_the_end_leaves_out_what_another_model_has_no_answer_to():
     next(button for button in test.button if button.label == "This is my guess").click().run()
     click(test, "lesson_next")
     assert "of 2 other answers" in texts(test)
+    assert "Steps without a guess: 2, 3, 5 and 6. Go back" in texts(test)
     test.session_state["models"] = [CNN]
     test.run()
     fine(test)

@@ -21,9 +21,9 @@ width: 100%; display: block; margin: .5em 0 } .guess { border-bottom: 1px dotted
 linear-gradient(#fffc 1px, #0000 1px) 0 0 / 100% calc(100% / var(--rows)),
 linear-gradient(90deg, #fffc 1px, #0000 1px) 0 0 / calc(100% / var(--columns)) }
 .cells i { position: absolute; width: calc(100% / var(--columns)); height: calc(100% / var(--rows));
-outline: 3px solid #e11;
+outline: 3px solid #06c;
 left: calc(100% * var(--column) / var(--columns)); top: calc(100% * var(--row) / var(--rows)); box-sizing: border-box }
-@media print { .answers { break-before: page } }</style>"""
+@media print { .answers[open] { break-before: page } details.answers:not([open]) { display: none } }</style>"""
 NOBODY = {"point": (0.5, 0.5), "draw": [(0.5, 0.5)], "number": 0, "choice": 0}
 
 
@@ -37,7 +37,8 @@ def document(lesson: Lesson, of: Subject, own: bool = True) -> str:
     facts = f"{escape(of.name)} · {escape(of.image)} · {lesson.minutes} minutes · vizkit {__version__}"
     return around(
         f"{CSS}<h1>{escape(lesson.title)}</h1><p>{facts}</p><ul>{able}</ul>{_seen(of)}{steps}"
-        f"<section class='answers'><h2>Answers, measured on this model and image</h2><ol>{answers}</ol></section>",
+        "<details class='answers'><summary>Answers, measured on this model and image</summary>"
+        f"<ol>{answers}</ol></details>",
         lesson.title,
     )
 
@@ -70,7 +71,8 @@ def _picture(step: Step, of: Subject) -> str:
         if (cell := marked(step, of, (rows, columns))) is not None:
             top, left = cell
             picture += f"<i style='--row:{top};--column:{left}' title='the marked place'></i>"
-        return f"<div class='cells' style='--rows:{rows};--columns:{columns}'>{picture}</div>"
+        legend = "<p>Blue: the marked patch.</p>" * (cell is not None)
+        return f"<div class='cells' style='--rows:{rows};--columns:{columns}'>{picture}</div>{legend}"
     if step.question is not None:
         return ""
     if step.look is None:

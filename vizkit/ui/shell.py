@@ -69,6 +69,7 @@ PAGES = {
     ],
 }
 FIRST = "explore"
+TITLES = {stem: title for pages in PAGES.values() for stem, title, _ in pages}
 ICON, LOGO, STYLE = (Path(__file__).with_name(name) for name in ("icon.svg", "logo.svg", "shell.css"))
 
 
@@ -78,8 +79,7 @@ def navigation() -> StreamlitPage:
     Streamlit serves the default page at "/" only and calls its own address unknown, so the first page is there twice.
     """
     listed = {section: [page_of(*page) for page in pages] for section, pages in PAGES.items()}
-    title = next(title for pages in PAGES.values() for stem, title, _ in pages if stem == FIRST)
-    listed[""].append(st.Page(f"pages/{FIRST}.py", title=title, url_path=FIRST, visibility="hidden"))
+    listed[""].append(st.Page(f"pages/{FIRST}.py", title=TITLES[FIRST], url_path=FIRST, visibility="hidden"))
     return st.navigation(listed, position="top")
 
 
@@ -90,7 +90,7 @@ def page_of(stem: str, title: str, line: str | None = None) -> StreamlitPage:
 
 def stem_of(page: StreamlitPage) -> str:
     """Its package; the first page has several addresses."""
-    return next((stem for pages in PAGES.values() for stem, *_ in pages if stem == page.url_path), FIRST)
+    return page.url_path if page.url_path in TITLES else FIRST
 
 
 def heading(title: str, reads: str) -> Any:

@@ -88,6 +88,8 @@ def probability(of: Subject, cls: At = "top", t: Number = 1, edits: str = "") ->
 def said(of: Subject, edits: str = "") -> str:
     """What the model does with the image, in words that follow it: its first answer and how sure it is."""
     if of.loaded.own is not None:
+        if not edits:
+            return "gives an embedding, not a class; what a change leaves of it is its likeness to this one"
         return f"gives an embedding whose likeness to that of the image is {100 * probability(of, edits=edits):.1f} %"
     name = predicted(of, edits=edits)
     return f"says “{name}”, with a probability of {100 * probability(of, name, edits=edits):.1f} %"

@@ -19,8 +19,8 @@ def welcome() -> None:
 
         first, lessons = next(iter(shelf.files())), page_of("lessons", "Lessons")
         with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall"):
-            st.page_link(lessons, label="New here? **Lesson 1**", query_params={"lesson": first})
-            st.caption("· or move over the image, and click a patch", width="content")
+            st.page_link(lessons, label="New here? **First lesson**", query_params={"lesson": first})
+            st.caption("· or point at a patch of the image", width="content")
 
 
 def opening() -> None:

@@ -6,6 +6,7 @@ from functools import partial
 
 import streamlit as st
 
+from vizkit.analysis.remarks.remark import joined
 from vizkit.from_json import ReportError
 from vizkit.lessons.answers import Answered, to_json
 from vizkit.lessons.checking import asked_of, at_mark
@@ -23,10 +24,10 @@ from vizkit.ui.session import chosen
 from vizkit.ui.session.columns import accepted
 from vizkit.ui.session.subjects import NamedSubject
 from vizkit.ui.session.uploads import give_texts
-from vizkit.ui.shell import page_of
+from vizkit.ui.shell import TITLES, page_of
 from vizkit.ui.sidebar.inputs import sample
 from vizkit.ui.sidebar.strip import small
-from vizkit.ui.views import Page
+from vizkit.ui.views import Page, package_of
 from vizkit.ui.widgets.table import show as show_table
 from vizkit.views import VIEWS, bundled
 from vizkit.views.address import to_address
@@ -156,7 +157,7 @@ def _step(lesson: Lesson, number: int, step: Step, of: NamedSubject, own: bool) 
             _handout_button(lesson, of, own)
     with right:
         place = step.question is not None and step.question.kind in question.HINTS
-        if place or step.mark or (step.question and found is None) or step.look is None:
+        if place or step.look is None or (found is None and (step.mark or step.question)):
             guessed = found is not None and found.values is not None
             question.picture(step, found, of, key, question.FOUND if guessed else of.image)
         if step.look is not None and (found or step.question is None):
@@ -170,7 +171,8 @@ def _view(look: Look, of: NamedSubject, key: str, later: Sequence[Asked]) -> Non
     give_texts(view, of)
     host.draw_staged(view, of, key, partial(withheld, later=later))
     parameters = to_address(view) | {f"{entry.page}_view": entry.title}
-    words = f"Open on its page: **{entry.title}**"
+    where = [TITLES[entry.page], entry.title][: len(package_of(entry.page).VIEWS) or 1]
+    words = f"Open on its page: **{' › '.join(where)}**"
     st.page_link(page_of(entry.page, entry.title), label=words, icon=":material/open_in_full:", query_params=parameters)
 
 
@@ -184,8 +186,8 @@ def _end(lesson: Lesson, of: NamedSubject, own: bool) -> None:
     st.markdown(f"### Where you and {plain(of.name)} look")
     for sentence in calibration([(step, each) for _, step, each in found], of):
         st.markdown(f":primary[:material/insights:] {plain(sentence)}")
-    if not found:
-        st.markdown("Nothing is answered yet: go back, and predict before you look.")
+    if left := [str(number) for number, step in lesson.questions if said(lesson, number, step) is None]:
+        st.markdown(f"Steps without a guess: {joined(left)}. Go back, and predict before you look.")
     rows = [(number, step, each, *in_words(each, step.question)) for number, step, each in found]
     if rows:
         table = tuple(
