@@ -86,13 +86,32 @@ def test_memory_that_was_measured_on_one_side_only():
 
 
 def test_a_special_token_is_named_where_the_patch_looks_at_it_more():
-    word = "november", 6, "the", 1, 4.8
+    word = "“november”", "“the”", 4.8
     assert sequences.of_both(1, 1, word, (5, 2, 26.6), {"cls": 117.0}).endswith(
         "the marked patch at [cls], 117.0 times, and among patches at row 5, column 2, 26.6 times."
     )
     for special in ({}, {"cls": 20.0}):
         said = sequences.of_both(1, 1, word, (5, 2, 26.6), special)
         assert said.endswith("the marked patch at row 5, column 2, 26.6 times.")
+
+
+def test_who_looks_is_named_by_the_word_that_is_written_then_and_places_are_counted_one_way():
+    """[BEGIN] is word 0; of a word that stands there once no place is said."""
+    source, written = ("2", "may", "2"), ("[BEGIN]", "-", "2", "-", "[END]")
+    assert sequences.row_names(written) == ["[BEGIN] → -", "- → 2", "2 → -", "- → [END]"]
+    assert sequences.row_names(source) == [*source]
+    for said, *given in (
+        (
+            "to write “-” (word 3), it looks most at “2” (word 3 of the source), 60 %.",
+            written,
+            2,
+            source,
+            [0.4, 0.0, 0.6],
+        ),
+        ("to write “[END]” (word 4), it looks most at “-” (word 1), 90 %.", written, 3, written, [0.0, 0.9, 0.0, 0.1]),
+        ("“2” (word 1) looks most at “may”, 100 %.", source, 0, source, [0.0, 1.0, 0.0]),
+    ):
+        assert sequences.of_look(*given) == said
 
 
 def test_an_answer_is_said_to_be_right_or_wrong_and_a_weekday_that_does_not_fit():
