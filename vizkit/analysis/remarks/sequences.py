@@ -152,13 +152,15 @@ def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], 
 
 
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
-    """As `of_memory`: which networks are right at the largest that was trained with, how often the others are, and what
-    is left of the former beyond it: where less than half is, or at the end."""
+    """As `of_memory`: which networks are right at the largest that was trained with, how often the others are that
+    learned the task, and what is left of the former beyond it: where less than half is, or at the end."""
     means = {name: [sum(shares) / len(every) for shares in zip(*every, strict=True)] for name, every in runs.items()}
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
     within = {name: share[last] for name, share in means.items()}
     able = [name for name, share in within.items() if share >= ABLE] or [max(within, key=within.__getitem__)]
-    others = sorted(within.keys() - {*able}, key=lambda name: (-within[name], name))
+    others = sorted(
+        {name for name in within if means[name][0] >= KEPT} - {*able}, key=lambda name: (-within[name], name)
+    )
     give, less = ("give", " or less") if len(able) > 1 else ("gives", "")
 
     def at_least(shares: Sequence[float]) -> str:
@@ -183,12 +185,12 @@ def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], le
 def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], unit: str) -> str:
     """As `of_memory`: which networks are wrong more often than right where least is asked; "" where none is."""
     first = {name: sum(run[0] for run in every) / len(every) for name, every in runs.items()}
-    weak = [f"the {name} {percent(share)}" for name, share in first.items() if share < KEPT]
-    if not weak:
-        return ""
     one = unit.removesuffix("s") if at[0] == 1 else unit
-    it = "it has" if len(weak) == 1 else "they have"
-    return f"Right answers are few even at {at[0]} {one}: {joined(weak)}; {it} hardly learned the task."
+    return "".join(
+        f" The {name} never learned the task: {percent(share)} right answers at {at[0]} {one}."
+        for name, share in first.items()
+        if share < KEPT
+    )
 
 
 def _seeds(shares: Sequence[float]) -> str:

@@ -17,6 +17,7 @@ from vizkit.views.sequences.predict import hidden_words, next_word
 from vizkit.views.sequences.typed import opened, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.vocabulary import BEGIN, SPECIAL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -83,8 +84,7 @@ class Masks(View):
 
     overlays = False
     how = How(
-        "A row is a word that looks, in a decoder the word read → the word written then; a column is a word that is "
-        "looked at; hatched cells may not be looked at. The scores "
+        "A row is a word that looks, a column a word that it looks at; hatched cells may not be looked at. The scores "
         "there become −∞ before the softmax, so that the other weights share the whole; weights that are set to 0 "
         "after it leave rows that sum to less than 1. BERT sees all places, but [MASK] instead of some words; GPT and "
         "a decoder see what came before.",
@@ -149,6 +149,8 @@ class Masks(View):
         head = min(self.head, layers[layer].heads) - 1
         names = {"source": source, "target": target}
         queries, keys = names[layers[layer].query.name], names[layers[layer].key.name]
+        if queries[0] == SPECIAL[BEGIN]:
+            yield Line("A row is named by the word read → the word written then.")
         if self.text_model == DATES:
             scores = read.made(scored, kind, layer, head)
             yield from both_ways(scores, scores.softmax(-1), kind, queries, keys)
@@ -174,7 +176,7 @@ def traced(model: "SequenceModel", words: tuple[str, ...]) -> Traced:
     if not model.translates:
         return source, (), trace_text(model, ids)
     written = greedy(model, words)
-    return source, ("[BEGIN]", *written.to_the_end), trace_pair(model, words, written.words)
+    return source, (SPECIAL[BEGIN], *written.to_the_end), trace_pair(model, words, written.words)
 
 
 def scored(model: "SequenceModel", words: tuple[str, ...], kind: "Kind", layer: int, head: int) -> "Tensor":

@@ -152,7 +152,8 @@ export default function ({ data, parentElement, setStateValue }) {
     heads.replaceChildren(...blocks)
     key.replaceChildren(...Object.keys(LOOKS).filter(kind => state.pick[kind]).map(kind => {
       const each = document.createElement('span')
-      each.textContent = LOOKS[kind]; each.style.setProperty('--ink', INK[kind])
+      const [layer, head] = state.pick[kind], { title, heads } = picked(kind)
+      each.textContent = `${LOOKS[kind]}: ${title || `layer ${layer + 1}, ${head === null ? `mean of ${heads} heads` : `head ${head + 1}`}`}`; each.style.setProperty('--ink', INK[kind])
       return each
     }))
   }
