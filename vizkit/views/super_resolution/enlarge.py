@@ -17,7 +17,7 @@ from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
 from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
-from vizkit.figure.saved.transfer import NO_PICTURE, Transfer
+from vizkit.figure.saved.transfer import NO_PICTURE, Part, Transfer, around
 from vizkit.image import digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Hint, Later, Line, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query
@@ -26,9 +26,8 @@ from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.likeness import LEVELS, worth
 from vizkit.views.super_resolution.networks import WITH, Results, enlarger, results
 from vizkit.views.super_resolution.whole import (
-    Part,
+    PART_HW,
     Tiles,
-    around,
     bicubic,
     filled,
     jobs_of,
@@ -62,6 +61,7 @@ FARTHEST_PX = 127  # a reference has 128 pixels at most
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 BLURRED = "blurred"
+NEARER = 2
 ALT = (
     "The input, the enlarged image, its reference and the true image. Arrow keys choose a place, Page Up and Page Down "
     "move the bar between two of them."
@@ -284,6 +284,7 @@ class Enlarge(View):
             over=over,
             over_top=BRIGHTEST_ERROR if self.over == ERROR else 1.0,
             over_words=OVERLAYS[self.over],
+            zoom=NEARER,
         )
 
     def at(self, of: Subject, size_hw: tuple[int, int], blurred: tuple[int, int] | None = None) -> tuple[int, int]:
@@ -301,7 +302,7 @@ class Enlarge(View):
         """The image as it is: what is looked at is enlarged at once, the rest of a large one when it is asked for."""
         tiles, second = tiles_of(of.rgb), None if self.second == NO_REFERENCE else of.other_picture(self.second)
         at = self.at(of, of.rgb.shape[:2])
-        part = around(at, of.rgb.shape[:2])
+        part = around(at, of.rgb.shape[:2], PART_HW)
         at = sharpest(of.rgb, part) if self.spot == BLURRED else at
         near, every = jobs_of(of, tiles, second, part)
         show, only_asked = partial(self.shown, of, second, part, at), len(tiles) > AT_ONCE
