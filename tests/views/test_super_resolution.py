@@ -126,7 +126,7 @@ def test_an_image_beside_itself_is_said_to_have_the_answer():
 
     assert said().startswith("The reference brings 0.40 dB of PSNR: 25.05 dB with it")
     assert "It is this image, turned, moved and lit otherwise: the answer, but" in said()
-    assert said().endswith("lets 39 % of its finest texture in.")
+    assert said().endswith("lets 39 % of its finest texture in, mean over all places.")
     assert "this image" not in said(reference="noise")
 
 

@@ -20,7 +20,7 @@ Place = tuple[int, int]
 Part = tuple[slice, slice]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
-MOST = 5  # candidates
+MOST = 4  # candidates
 LIKE = "most like it in the reference, by relevance"
 RELEVANCE = 0.0, 1.0  # from the first colour to the last, whatever the reference is
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0

@@ -61,16 +61,16 @@ FARTHEST_PX = 127  # a reference has 128 pixels at most
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 BLURRED = "blurred"
-NEARER = 2
+NEARER = 3
 ALT = (
     "The input, the enlarged image, its reference and the true image. Arrow keys choose a place, Page Up and Page Down "
     "move the bar between two of them."
 )
 SAYS = {
     ONE: "The framed place takes its texture from where the arrow begins: relevance {relevance} of 1, so the network "
-    "lets up to {gate} of it in.",
+    "lets up to {gate} of it in at this place.",
     MIXTURE: "The framed place is most like that where the arrow begins, relevance {relevance} of 1, but takes a "
-    "mixture of all places; the network lets up to {gate} of it in.",
+    "mixture of all places; the network lets up to {gate} of it in at this place.",
 }
 TOLD = (
     " In the tiles below the result is off the true image by {own} of full brightness on average, that without a "
@@ -82,7 +82,10 @@ MOVED = (
     " Moved, the reference has all its pixels still, for what leaves it on one side comes in on the other: it may be "
     "worth more as well as less."
 )
-NO_COPY = "Nobody knows this image four times as large, so no copy of it can be the reference."
+NO_COPY = (
+    "Nobody knows this image four times as large, so no copy of it can be the reference; without a reference the "
+    "network has no attention to show."
+)
 
 
 def references(of: Sequence[Subject]) -> list[str]:
@@ -180,7 +183,7 @@ class Enlarge(View):
         when=shrunk,
     )
     beside: Literal["bicubic", "without reference", "truth"] = choice(
-        "Left of the bar", where_known(*WAYS), default=WAYS[0], key="sr_beside", more=True, follows=True, when=shrunk
+        "Left of the bar", where_known(*WAYS), default=WAYS[0], key="sr_beside", follows=True, when=shrunk
     )
     over: Literal["nothing", "S", "gate 1×", "gate 2×", "gate 4×", "error"] = choice(
         "Laid over the result",

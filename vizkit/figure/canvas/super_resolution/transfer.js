@@ -4,7 +4,7 @@
 // place; else it chooses. Places are those of the whole input. figure/saved/transfer.py draws the same on paper.
 
 const STORE = new WeakMap()
-const INK = '#f59e0b', GAP = 28, TOP = 24, BELOW = 22, CELL = 4, MOST = 5, OVER = 0.82, NEAR = 0.75, LARGEST = 440
+const INK = '#f59e0b', GAP = 28, TOP = 24, BELOW = 22, CELL = 4, MOST = 4, OVER = 0.82, NEAR = 0.75, LARGEST = 440
 
 export default function ({ data, parentElement, setStateValue }) {
   const root = parentElement.querySelector('.enlarge'), canvas = root.querySelector('canvas'), says = root.querySelector('.says'), patches = root.querySelector('.patches')
