@@ -37,7 +37,7 @@ def test_what_references_are_worth_by_their_likeness():
 def test_a_whole_picture_is_judged_by_its_edges_and_by_the_picture_it_was_made_from():
     assert of_whole((896, 640), 1.25, 46.14) == (
         "896 × 640 pixels: neighbouring pixels differ 25 % more than by bicubic interpolation, so it is sharper, but "
-        "whether its detail is true nobody knows; shrunk again, it agrees with the given image to 46.1 dB."
+        "whether that detail was there nobody knows; shrunk again, it agrees with the given image to 46.1 dB."
     )
     assert "differ 10 % less than" in of_whole((4, 4), 0.9, 30.0)
     assert of_whole((4, 4), 1.001, float("inf")) == (

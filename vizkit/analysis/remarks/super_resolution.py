@@ -46,7 +46,7 @@ def of_whole(size: tuple[int, int], steeper: float, agrees_db: float, *, part: b
     if isfinite(steeper):
         more = round(100 * (steeper - 1))
         how = f"{abs(more)} % {'more' if more > 0 else 'less'} than" if more else "as much as"
-        means = "sharper, but whether its detail is true nobody knows" if more > 0 else "no sharper"
+        means = "sharper, but whether that detail was there nobody knows" if more > 0 else "no sharper"
         differ = f" neighbouring pixels differ {how} by bicubic interpolation, so it is {means};"
     again = f"agrees with the given image to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given image"
     shown = "The part on show, " if part else ""
