@@ -815,11 +815,6 @@ EVERY = {
         sequences.of_unlearned({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (1, 11), "letters").strip()
         for p, q in product(SHARES, SHARES)
     ),
-    sequences.of_memory: lambda: (
-        said
-        for p, q, learned in product(SHARES, SHARES, (8, 11))
-        for said in sequences.of_memory({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (8, 11), learned, "pairs")
-    ),
     super_resolution.of_reference: lambda: (
         super_resolution.of_reference(with_db, 24.0, 23.0) for with_db in (20.0, 24.0, 32.0)
     ),

@@ -46,13 +46,6 @@ def test_memory_inside_and_beyond_what_was_learned():
         " The RNN never learned the task: 20 % right answers at 1 letter."
     )
     assert not sequences.of_unlearned(runs, (4, 8, 12), "dots")
-    learned, beyond = sequences.of_memory(runs, (4, 8, 12), 8, "dots")
-    assert learned == "At 8 dots, as learned: RNN 20 %, LSTM 70 % and Transformer 100 %."
-    assert beyond == (
-        "At 12 dots, beyond what was learned: RNN 10 %, LSTM 68 % and Transformer 75 % (seeds 25 to 100 %)."
-    )
-    steady = sequences.of_memory({"LSTM": [[0.7, 0.7, 0.68]]}, (4, 8, 12), 12, "dots")
-    assert steady == ["At 12 dots, as learned: LSTM 68 %."]
 
 
 def test_what_digits_look_at():
@@ -78,8 +71,6 @@ def test_half_exactly_is_kept_and_nothing_names_the_last_word():
 
 def test_memory_that_was_measured_on_one_side_only():
     runs = {"RNN": [[1.0, 0.75]]}
-    assert sequences.of_memory(runs, (8, 12), 12, "dots") == ["At 12 dots, as learned: RNN 75 %."]
-    assert sequences.of_memory(runs, (8, 12), 4, "dots") == ["At 12 dots, beyond what was learned: RNN 75 %."]
     assert sequences.of_ends(runs, (8, 12), 12, "dots").endswith("the RNN gives 75 % right answers."), (
         "nothing lies beyond"
     )

@@ -15,8 +15,6 @@ FORGOTTEN = 0.01
 """Of the largest gradient: below it a word hardly counts."""
 KEPT, ABLE = 0.5, 0.95
 LOOKS = "looks most at"
-FALL = 0.05
-"""Of the answers: what 200 texts of each of three seeds can tell."""
 
 
 def of_answer(
@@ -141,19 +139,10 @@ def of_states(mean: float, words: Sequence[str]) -> str:
     )
 
 
-def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> list[str]:
-    """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
-    was trained with. What each reaches there, and beyond it; nothing where one of both was not measured."""
-    last, said = max((i for i, value in enumerate(at) if value <= learned), default=-1), []
-    for i in sorted({last, len(at) - 1} - {-1}):
-        each = joined([f"{name} {_seeds([run[i] for run in seeds])}" for name, seeds in runs.items()])
-        said.append(f"At {at[i]} {unit}, {'as' if i == last else 'beyond what was'} learned: {each}.")
-    return said
-
-
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
-    """As `of_memory`: which networks are right at the largest that was trained with, how often the others are that
-    learned the task, and what is left of the former beyond it: where less than half is, or at the end."""
+    """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
+    was trained with. Which networks are right there, how often the others are that learned the task, and what is left
+    of the former beyond it: where less than half is, or at the end."""
     means = {name: [sum(shares) / len(every) for shares in zip(*every, strict=True)] for name, every in runs.items()}
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
     within = {name: share[last] for name, share in means.items()}
@@ -183,7 +172,7 @@ def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], le
 
 
 def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], unit: str) -> str:
-    """As `of_memory`: which networks are wrong more often than right where least is asked; "" where none is."""
+    """As `of_ends`: which networks are wrong more often than right where least is asked; "" where none is."""
     first = {name: sum(run[0] for run in every) / len(every) for name, every in runs.items()}
     one = unit.removesuffix("s") if at[0] == 1 else unit
     return "".join(
@@ -191,12 +180,6 @@ def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int
         for name, share in first.items()
         if share < KEPT
     )
-
-
-def _seeds(shares: Sequence[float]) -> str:
-    """The mean, and where seeds are far apart those at the ends: "76 % (28 to 100 %)"."""
-    mean, apart = percent(sum(shares) / len(shares)), max(shares) - min(shares) >= FALL
-    return f"{mean} (seeds {100 * min(shares):.0f} to {100 * max(shares):.0f} %)" if apart else mean
 
 
 # ---- masks and hidden words --------------------------------------------------------------------------------------
