@@ -29,7 +29,7 @@ def test_numbers_are_short(value, text):
 def test_cells_say_who_looks_at_whom_and_rows_their_sums():
     values = np.array([[0.25, 0.75], [0.5, 0.25]])
     table = WordMatrix(values, ["<a>", "b"], ["b", "b"], sums=True).html()
-    assert "&lt;a&gt; → b: 0.75" in table
+    assert "&lt;a&gt; | b: 0.75" in table
     assert "<a>" not in table
     assert table.count('class="sum"') == 2
     assert ">.750</td>" in table.split("<tr>")[-1]

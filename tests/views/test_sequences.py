@@ -40,12 +40,14 @@ def test_a_text_is_rewritten_in_a_notebook_with_all_its_weights():
 def test_a_wrong_weekday_makes_wrong_digits_and_the_page_says_so():
     shown = vizkit.show("translate", text=WRONG_DAY)
     assert "writes “1999-05-31”, which is wrong: right is “1999-05-03”, 2 places differ." in shown.said
+    assert shown.said.startswith("To write “3” (word 9), it looks most at “3”, ")
     assert "The text names a Thursday; it was a Monday." in shown.said
+    assert shown.said.endswith("With the right weekday: The Transformer writes “1999-05-03”, which is right.")
     (canvas,) = (block for block in shown.view.show(nothing()) if isinstance(block, Canvas))
     digits = [(each["word"], each["right"]) for each in canvas.data["outputs"]]
     assert [pair for pair in digits if pair[0] != pair[1]] == [("3", "0"), ("1", "3")]
     assert digits[-1] == ("[END]", "[END]")
-    assert canvas.data["at"] == 9, "it opens on the first that is wrong"
+    assert canvas.data["at"] == 9, "it opens, as the sentence, on the first that is wrong"
     inks = [mark.colour for mark in canvas.still[0].draw(452.0)[0] if isinstance(mark, Words) and "≠" in mark.text]
     assert inks == [WRONG, WRONG], "on paper too"
 

@@ -11,14 +11,14 @@ import vizkit
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets import samples
 from vizkit.figure.saved.plate import Outline, Raster, Stroke, Words
-from vizkit.figure.saved.transfer import LIKE, NO_PICTURE, NO_RELEVANCE, Transfer, halves, patch
+from vizkit.figure.saved.transfer import LIKE, NO_PICTURE, NO_RELEVANCE, Transfer, around, halves, patch
 from vizkit.models.super_resolution import difference_around, most_changed, open_enlarger, see
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Canvas, Line, Said
 from vizkit.views.controls import ControlError
 from vizkit.views.subject import Subject, no_model
 from vizkit.views.super_resolution.enlarge import Enlarge
-from vizkit.views.super_resolution.whole import around, seen_around
+from vizkit.views.super_resolution.whole import PART_HW, seen_around
 
 
 def grey(rows, columns, value=0):
@@ -74,10 +74,21 @@ def test_left_of_the_bar_and_right_of_it():
     assert halves(grey(1, 4), grey(1, 4, 9), 0.5)[0, :, 0].tolist() == [0, 0, 9, 9]
 
 
-def test_the_chosen_place_lies_on_the_side_of_the_result_where_it_can():
+def test_the_bar_goes_through_the_chosen_place_of_the_part_that_is_drawn_nearer():
     wide = transfer(small=grey(2, 10), left=grey(8, 40), right=grey(8, 40, 9))
-    for column, share in ((0, 1 / 16), (1, 1 / 16), (3, 0.2), (5, 0.4), (6, 0.5), (9, 0.5)):
-        assert replace(wide, at=(0, column)).bar == pytest.approx(share)
+    for zoom, column, first, share in (
+        (1, 0, 0, 0.05),
+        (1, 9, 0, 0.95),
+        (2, 0, 0, 0.1),
+        (2, 5, 3, 0.5),
+        (2, 9, 5, 0.9),
+    ):
+        one = replace(wide, at=(0, column), zoom=zoom)
+        assert (one.drawn[1].start, one.near(one.right).shape[1]) == (first, 40 // zoom)
+        assert one.bar == pytest.approx(share)
+    frames = [mark for mark in one.marks(300.0)[0] if isinstance(mark, Outline) and mark.colour == "#f59e0b"]
+    small, result = frames[:2]
+    assert (small.x, small.width) == pytest.approx((result.x, result.width)), "both show where the part lies"
 
 
 def test_a_useless_reference_has_the_colours_of_a_useless_one():
@@ -115,7 +126,7 @@ def test_an_image_beside_itself_is_said_to_have_the_answer():
 
     assert said().startswith("The reference brings 0.40 dB of PSNR: 25.05 dB with it")
     assert "It is this image, turned, moved and lit otherwise: the answer, but" in said()
-    assert said().endswith("lets 39 % of its finest texture in.")
+    assert said().endswith("lets 39 % of its finest texture in, mean over all places.")
     assert "this image" not in said(reference="noise")
 
 
@@ -158,10 +169,10 @@ def test_a_reference_is_named_by_its_path_in_a_notebook_and_by_no_link(tmp_path)
 
 
 def test_a_part_in_full_size_stays_inside():
-    assert around((0, 0), (200, 225)) == (slice(0, 104), slice(0, 180))
-    assert around((199, 224), (200, 225)) == (slice(96, 200), slice(45, 225))
-    assert around((5, 50), (10, 225)) == (slice(0, 10), slice(0, 180))
-    assert around((100, 112), (200, 225)) == (slice(48, 152), slice(22, 202))
+    assert around((0, 0), (200, 225), PART_HW) == (slice(0, 104), slice(0, 180))
+    assert around((199, 224), (200, 225), PART_HW) == (slice(96, 200), slice(45, 225))
+    assert around((5, 50), (10, 225), PART_HW) == (slice(0, 10), slice(0, 180))
+    assert around((100, 112), (200, 225), PART_HW) == (slice(48, 152), slice(22, 202))
 
 
 def as_it_is(**more):

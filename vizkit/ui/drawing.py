@@ -214,10 +214,12 @@ def _later(to: Drawing, block: Later) -> None:
         else:
             st.session_state[begun] = asked
             background.start(task, partial(do, of, todo))
-    found = st.container()  # above its progress, so that nothing in it moves when the work is done
-    background.show(task, bar=not block.silent)
-    with found:
-        show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+    drawn, found = background.came(task), st.container()  # above its progress, so that nothing in it moves at the end
+    try:
+        with found:
+            show(to, block.show({job.key: result for job in block.jobs if (result := of.find(job.key)) is not None}))
+    finally:
+        background.show(task, drawn, bar=not block.silent)
     if block.again and not todo and not background.at_work(task):
         told = {"on_click": background.start, "args": (task, partial(do, of, block.jobs))}
         st.button(block.again, icon=":material/refresh:", key=f"again_{task}", **told)

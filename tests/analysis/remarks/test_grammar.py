@@ -791,10 +791,10 @@ EVERY = {
         )
     ),
     sequences.of_both: lambda: (
-        sequences.of_both(1, 2, ("ant", 3, "bee", 1, p), (1, 2, q), special)
+        sequences.of_both(1, 2, ("ant", "bee", p), (1, 2, q), special)
         for p, q, special in product(SHARES, SHARES, ({}, {"cls": 2.0, "reg 1": 1.0}))
     ),
-    sequences.of_head: lambda: (sequences.of_head("decoder 1", 2, "ant", "bee", p) for p in SHARES),
+    sequences.of_look: lambda: (remark.begun(sequences.of_look(["ant"], 0, ["bee"], [p])) for p in SHARES),
     sequences.of_undrawn: lambda: (sequences.of_undrawn({"RNN": count, "LSTM": 0}, 9, 1e-4) for count in COUNTS),
     sequences.of_alignment: lambda: (
         sequences.of_alignment({"year": {"hits": hits, "places": count}, "day": {"hits": 0, "places": other}})
@@ -812,13 +812,8 @@ EVERY = {
         for p, q in product(SHARES, SHARES)
     ),
     sequences.of_unlearned: lambda: (
-        sequences.of_unlearned({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (1, 11), "letters")
+        sequences.of_unlearned({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (1, 11), "letters").strip()
         for p, q in product(SHARES, SHARES)
-    ),
-    sequences.of_memory: lambda: (
-        said
-        for p, q, learned in product(SHARES, SHARES, (8, 11))
-        for said in sequences.of_memory({"RNN": ((p, q), (p, q)), "LSTM": ((q, p),)}, (8, 11), learned, "pairs")
     ),
     super_resolution.of_reference: lambda: (
         super_resolution.of_reference(with_db, 24.0, 23.0) for with_db in (20.0, 24.0, 32.0)
@@ -869,6 +864,8 @@ PHRASES = {
         data_size.signed,
         positions.at_offset,
         data_set.place_in_words,
+        sequences.looker,
+        sequences.word_of,
     ),
 }
 """Of which sentences are made; they are none themselves."""

@@ -34,8 +34,8 @@ def test_memory_inside_and_beyond_what_was_learned():
     )
     falling = {"RNN": [[0.2, 0.0, 0.0, 0.0]], "LSTM": [[1.0, 0.99, 0.3, 0.0]], "Transformer": [[1.0, 1.0, 0.2, 0.0]]}
     assert sequences.of_ends(falling, (1, 8, 10, 12), 8, "letters") == (
-        "At 8 letters, the most that was learned, the LSTM and Transformer give 99 % or more right answers and the "
-        "RNN 0 %; 2 beyond it the former give 30 % or less."
+        "At 8 letters, the most that was learned, the LSTM and Transformer give 99 % or more right answers; 2 beyond "
+        "it the former give 30 % or less."
     )
     equal = {"LSTM": [[1.0, 0.9]], "Transformer": [[1.0, 0.8]]}
     assert sequences.of_ends(equal, (8, 10), 8, "letters") == (
@@ -43,16 +43,9 @@ def test_memory_inside_and_beyond_what_was_learned():
         "the former give 80 % or more still."
     )
     assert sequences.of_unlearned(falling, (1, 8, 10, 12), "letters") == (
-        "Right answers are few even at 1 letter: the RNN 20 %; it has hardly learned the task."
+        " The RNN never learned the task: 20 % right answers at 1 letter."
     )
     assert not sequences.of_unlearned(runs, (4, 8, 12), "dots")
-    learned, beyond = sequences.of_memory(runs, (4, 8, 12), 8, "dots")
-    assert learned == "At 8 dots, as learned: RNN 20 %, LSTM 70 % and Transformer 100 %."
-    assert beyond == (
-        "At 12 dots, beyond what was learned: RNN 10 %, LSTM 68 % and Transformer 75 % (seeds 25 to 100 %)."
-    )
-    steady = sequences.of_memory({"LSTM": [[0.7, 0.7, 0.68]]}, (4, 8, 12), 12, "dots")
-    assert steady == ["At 12 dots, as learned: LSTM 68 %."]
 
 
 def test_what_digits_look_at():
@@ -78,21 +71,38 @@ def test_half_exactly_is_kept_and_nothing_names_the_last_word():
 
 def test_memory_that_was_measured_on_one_side_only():
     runs = {"RNN": [[1.0, 0.75]]}
-    assert sequences.of_memory(runs, (8, 12), 12, "dots") == ["At 12 dots, as learned: RNN 75 %."]
-    assert sequences.of_memory(runs, (8, 12), 4, "dots") == ["At 12 dots, beyond what was learned: RNN 75 %."]
     assert sequences.of_ends(runs, (8, 12), 12, "dots").endswith("the RNN gives 75 % right answers."), (
         "nothing lies beyond"
     )
 
 
 def test_a_special_token_is_named_where_the_patch_looks_at_it_more():
-    word = "november", 6, "the", 1, 4.8
+    word = "“november”", "“the”", 4.8
     assert sequences.of_both(1, 1, word, (5, 2, 26.6), {"cls": 117.0}).endswith(
         "the marked patch at [cls], 117.0 times, and among patches at row 5, column 2, 26.6 times."
     )
     for special in ({}, {"cls": 20.0}):
         said = sequences.of_both(1, 1, word, (5, 2, 26.6), special)
         assert said.endswith("the marked patch at row 5, column 2, 26.6 times.")
+
+
+def test_who_looks_is_named_by_the_word_that_is_written_then_and_places_are_counted_one_way():
+    """[BEGIN] is word 0; of a word that stands there once no place is said."""
+    source, written = ("2", "may", "2"), ("[BEGIN]", "-", "2", "-", "[END]")
+    assert sequences.row_names(written) == ["[BEGIN] → -", "- → 2", "2 → -", "- → [END]"]
+    assert sequences.row_names(source) == [*source]
+    for said, *given in (
+        (
+            "to write “-” (word 3), it looks most at “2” (word 3 of the source), 60 %.",
+            written,
+            2,
+            source,
+            [0.4, 0.0, 0.6],
+        ),
+        ("to write “[END]” (word 4), it looks most at “-” (word 1), 90 %.", written, 3, written, [0.0, 0.9, 0.0, 0.1]),
+        ("“2” (word 1) looks most at “may”, 100 %.", source, 0, source, [0.0, 1.0, 0.0]),
+    ):
+        assert sequences.of_look(*given) == said
 
 
 def test_an_answer_is_said_to_be_right_or_wrong_and_a_weekday_that_does_not_fit():

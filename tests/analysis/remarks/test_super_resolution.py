@@ -11,7 +11,7 @@ def test_a_reference_brings_costs_or_changes_nothing():
 
 
 def test_why_an_image_beside_itself_is_no_copy():
-    assert of_same(0.39).endswith("the network lets 39 % of its finest texture in.")
+    assert of_same(0.39).endswith("the network lets 39 % of its finest texture in, mean over all places.")
 
 
 def test_without_a_truth_the_trust_alone_is_said():
@@ -36,13 +36,13 @@ def test_what_references_are_worth_by_their_likeness():
 
 def test_a_whole_picture_is_judged_by_its_edges_and_by_the_picture_it_was_made_from():
     assert of_whole((896, 640), 1.25, 46.14) == (
-        "896 × 640 pixels: neighbouring pixels differ 25 % more than by bicubic interpolation; shrunk again, it agrees "
-        "with the given image to 46.1 dB."
+        "896 × 640 pixels: neighbouring pixels differ 25 % more than by bicubic interpolation, so it is sharper, but "
+        "whether that detail was there nobody knows; shrunk again, it agrees with the given image to 46.1 dB."
     )
     assert "differ 10 % less than" in of_whole((4, 4), 0.9, 30.0)
     assert of_whole((4, 4), 1.001, float("inf")) == (
-        "4 × 4 pixels: neighbouring pixels differ as much as by bicubic interpolation; shrunk again, it is the given "
-        "image."
+        "4 × 4 pixels: neighbouring pixels differ as much as by bicubic interpolation, so it is no sharper; shrunk "
+        "again, it is the given image."
     )
     assert of_whole((4, 4), 0.9, 30.0, part=True).startswith("The part on show, 4 × 4 pixels: neighbouring")
     assert of_tiles(2, 15) == "The part on show is being enlarged: 2 of 15 tiles done, the rest is bicubic still."

@@ -47,7 +47,7 @@ def test_the_bar_is_dragged_and_shows_the_other_picture(page, server):
     box = box_of(canvas)
     at = left - box["x"] + 0.55 * side
     before = canvas.evaluate(shown, at)
-    page.mouse.move(left + side * 11 / 24, top + 30)
+    page.mouse.move(left + side * 4.5 / 8, top + 30)  # through the framed place
     page.mouse.down()
     page.mouse.move(left + side * 0.65, top + 30, steps=4)
     expect(root).to_have_attribute("data-bar", re.compile(r"0\.6[45]"))

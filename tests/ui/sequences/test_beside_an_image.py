@@ -7,6 +7,7 @@ from numpy.testing import assert_array_equal
 import vizkit
 from tests.ui import test_views
 from tests.ui.conftest import VIT, fine, sent_to, texts
+from vizkit.analysis.remarks.sequences import looker, word_of
 from vizkit.views.blocks import Line
 from vizkit.views.sequences import BOTH
 from vizkit.views.sequences.in_image import CROSS
@@ -51,8 +52,8 @@ def test_the_sentence_names_the_largest_of_the_token_and_of_the_patch():
         assert patches.sum() < 1, "the class token has a share of its own"
         key, (row, column) = int(words.argmax()), np.unravel_index(patches.argmax(), patches.shape)
         assert (
-            f"Layer {number}, head {head}: word {token}, “{side[token - 1]}”, looks most at word {key + 1}, "
-            f"“{side[key]}”, {float(words.max()) * int((words > 0).sum()):.1f}" in one.said
+            f"Layer {number}, head {head}: {looker(side, token - 1)} looks most at {word_of(side, key)}, "
+            f"{float(words.max()) * int((words > 0).sum()):.1f}" in one.said
         ), "an equal share is among the words that are not masked"
         assert f"row {row + 1}, column {column + 1}, {patches.max() * (patches.size + 1):.1f} times" in one.said
         more = 1 - patches.sum() > patches.max()

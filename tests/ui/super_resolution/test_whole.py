@@ -76,6 +76,16 @@ def test_a_small_picture_is_enlarged_at_once_and_can_be_taken_away(monkeypatch):
     assert sent_to(again, "vizkit_transfer") == [sent]
 
 
+def test_the_clock_that_asks_for_more_starts_when_all_is_drawn(monkeypatch):
+    """Else it ticks within the same run, and Streamlit leaves what another setting drew standing below."""
+    order, shown = [], Enlarge.shown
+    monkeypatch.setattr(background, "start", lambda *_: None)
+    monkeypatch.setattr(background, "show", lambda *_, **__: order.append("clock"))
+    monkeypatch.setattr(Enlarge, "shown", lambda *given, **more: order.append("tiles") or shown(*given, **more))
+    opened("super_resolution", **VIEW)
+    assert order[:2] == ["tiles", "clock"]
+
+
 def test_of_a_large_picture_the_part_in_view_is_enlarged_at_once_and_the_rest_at_a_press():
     of = SharedSubject(no_model, picture(300, 300))
     (near,) = AS_IT_IS.show(of)

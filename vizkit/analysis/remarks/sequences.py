@@ -1,7 +1,7 @@
 """What stands out when a model writes a text."""
 
 from collections.abc import Mapping, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from types import MappingProxyType
 
 from jaxtyping import Float
@@ -9,13 +9,12 @@ from torch import Tensor
 
 from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
 from vizkit.analysis.sequences.masks import Masked
-from vizkit.vocabulary import END, SPECIAL
+from vizkit.vocabulary import BEGIN, END, SPECIAL
 
 FORGOTTEN = 0.01
 """Of the largest gradient: below it a word hardly counts."""
 KEPT, ABLE = 0.5, 0.95
-FALL = 0.05
-"""Of the answers: what 200 texts of each of three seeds can tell."""
+LOOKS = "looks most at"
 
 
 def of_answer(
@@ -43,28 +42,48 @@ def of_answer(
     return f"{answer}{right}.{day}"
 
 
-def of_head(layer: str, head: int, query: str, key: str, share: float) -> str:
-    """What a word looks at most in a head, 0 to 1."""
-    return f"{layer.capitalize()}, head {head}: “{query}” looks most at “{key}”, {percent(share)}."
+def row_names(words: Sequence[str]) -> list[str]:
+    """Of who looks: a word of a text that is read; of one that is written, from [BEGIN] to the last word, the one that
+    is read and the one that is written then."""
+    return [f"{read} → {write}" for read, write in pairwise(words)] if words[0] == SPECIAL[BEGIN] else [*words]
+
+
+def looker(words: Sequence[str], row: int) -> str:
+    """The same in a sentence; [BEGIN] is word 0."""
+    if words[0] == SPECIAL[BEGIN]:
+        return f"to write “{words[row + 1]}” (word {row + 1}), it"
+    return word_of(words, row)
+
+
+def word_of(words: Sequence[str], at: int, of: str = "") -> str:
+    """A word, and of one that stands there more than once which it is."""
+    place = at + (words[0] != SPECIAL[BEGIN])
+    return f"“{words[at]}”" + (f" (word {place}{of})" if words.count(words[at]) > 1 else "")
+
+
+def of_look(queries: Sequence[str], row: int, keys: Sequence[str], shares: Sequence[float], verb: str = LOOKS) -> str:
+    """What is looked at most in a row of weights; `queries` and `keys` as in `looker`."""
+    most = max(range(len(shares)), key=shares.__getitem__)
+    key = word_of(keys, most, " of the source" if queries[0] == SPECIAL[BEGIN] != keys[0] else "")
+    return f"{looker(queries, row)} {verb} {key}, {percent(shares[most])}."
 
 
 def of_both(
     layer: int,
     head: int,
-    word: tuple[str, int, str, int, float],
+    word: tuple[str, str, float],
     patch: tuple[int, int, float],
     special: Mapping[str, float],
 ) -> str:
-    """In a head of both models: what a word, at which place from 1, looks at most, and the place (row, column) at which
-    the marked patch looks most, behind the `special` token, by name, at which it looks more; as multiples of an equal
-    share."""
-    query, place, key, at, times = word
+    """In a head of both models: who looks most at which word, and the place (row, column) at which the marked
+    patch looks most, behind the `special` token, by name, at which it looks more; as multiples of an equal share."""
+    query, key, times = word
     row, column, most = patch
     first = max(special, key=special.__getitem__, default="")
     more = f"[{first}], {special[first]:.1f} times, and among patches at " if first and special[first] > most else ""
     return (
-        f"Layer {layer}, head {head}: word {place}, “{query}”, looks most at word {at}, “{key}”, {times:.1f} times an "
-        f"equal share; the marked patch at {more}row {row}, column {column}, {most:.1f} times."
+        f"Layer {layer}, head {head}: {query} {LOOKS} {key}, {times:.1f} times an equal share; the marked patch at "
+        f"{more}row {row}, column {column}, {most:.1f} times."
     )
 
 
@@ -120,24 +139,17 @@ def of_states(mean: float, words: Sequence[str]) -> str:
     )
 
 
-def of_memory(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> list[str]:
-    """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
-    was trained with. What each reaches there, and beyond it; nothing where one of both was not measured."""
-    last, said = max((i for i, value in enumerate(at) if value <= learned), default=-1), []
-    for i in sorted({last, len(at) - 1} - {-1}):
-        each = joined([f"{name} {_seeds([run[i] for run in seeds])}" for name, seeds in runs.items()])
-        said.append(f"At {at[i]} {unit}, {'as' if i == last else 'beyond what was'} learned: {each}.")
-    return said
-
-
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
-    """As `of_memory`: which networks are right at the largest that was trained with, how often the others are, and what
-    is left of the former beyond it: where less than half is, or at the end."""
+    """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
+    was trained with. Which networks are right there, how often the others are that learned the task, and what is left
+    of the former beyond it: where less than half is, or at the end."""
     means = {name: [sum(shares) / len(every) for shares in zip(*every, strict=True)] for name, every in runs.items()}
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
     within = {name: share[last] for name, share in means.items()}
     able = [name for name, share in within.items() if share >= ABLE] or [max(within, key=within.__getitem__)]
-    others = sorted(within.keys() - {*able}, key=lambda name: (-within[name], name))
+    others = sorted(
+        {name for name in within if means[name][0] >= KEPT} - {*able}, key=lambda name: (-within[name], name)
+    )
     give, less = ("give", " or less") if len(able) > 1 else ("gives", "")
 
     def at_least(shares: Sequence[float]) -> str:
@@ -160,20 +172,14 @@ def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], le
 
 
 def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], unit: str) -> str:
-    """As `of_memory`: which networks are wrong more often than right where least is asked; "" where none is."""
+    """As `of_ends`: which networks are wrong more often than right where least is asked; "" where none is."""
     first = {name: sum(run[0] for run in every) / len(every) for name, every in runs.items()}
-    weak = [f"the {name} {percent(share)}" for name, share in first.items() if share < KEPT]
-    if not weak:
-        return ""
     one = unit.removesuffix("s") if at[0] == 1 else unit
-    it = "it has" if len(weak) == 1 else "they have"
-    return f"Right answers are few even at {at[0]} {one}: {joined(weak)}; {it} hardly learned the task."
-
-
-def _seeds(shares: Sequence[float]) -> str:
-    """The mean, and where seeds are far apart those at the ends: "76 % (28 to 100 %)"."""
-    mean, apart = percent(sum(shares) / len(shares)), max(shares) - min(shares) >= FALL
-    return f"{mean} (seeds {100 * min(shares):.0f} to {100 * max(shares):.0f} %)" if apart else mean
+    return "".join(
+        f" The {name} never learned the task: {percent(share)} right answers at {at[0]} {one}."
+        for name, share in first.items()
+        if share < KEPT
+    )
 
 
 # ---- masks and hidden words --------------------------------------------------------------------------------------
@@ -191,9 +197,8 @@ def rows(result: Masked) -> str | None:
 
 def strongest(weights: Float[Tensor, "query key"], queries: Sequence[str], keys: Sequence[str]) -> str:
     """Who looks at one other word most, of one head."""
-    query, key = divmod(int(weights.argmax()), len(keys))
-    share = float(weights[query, key])
-    return f"The largest weight is {percent(share)}: “{queries[query]}” at place {query + 1} looks at “{keys[key]}”."
+    row = int(weights.argmax()) // weights.shape[1]
+    return f"The largest weight: {of_look(queries, row, keys, weights[row].tolist())}"
 
 
 def guessed(truth: Sequence[str], guesses: Sequence[str], probabilities: Sequence[float]) -> str | None:

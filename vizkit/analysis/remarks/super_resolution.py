@@ -13,7 +13,7 @@ def of_same(let_in: float) -> str:
     over the places."""
     return (
         " It is this image, turned, moved and lit otherwise: the answer, but no pixel of it fits as it is, and the "
-        f"network lets {percent(let_in)} of its finest texture in."
+        f"network lets {percent(let_in)} of its finest texture in, mean over all places."
     )
 
 
@@ -46,7 +46,8 @@ def of_whole(size: tuple[int, int], steeper: float, agrees_db: float, *, part: b
     if isfinite(steeper):
         more = round(100 * (steeper - 1))
         how = f"{abs(more)} % {'more' if more > 0 else 'less'} than" if more else "as much as"
-        differ = f" neighbouring pixels differ {how} by bicubic interpolation;"
+        means = "sharper, but whether that detail was there nobody knows" if more > 0 else "no sharper"
+        differ = f" neighbouring pixels differ {how} by bicubic interpolation, so it is {means};"
     again = f"agrees with the given image to {agrees_db:.1f} dB" if isfinite(agrees_db) else "is the given image"
     shown = "The part on show, " if part else ""
     return f"{shown}{size[0]} × {size[1]} pixels:{differ} shrunk again, it {again}."

@@ -1,7 +1,7 @@
 """Texture that goes from a reference to a picture that is enlarged: what transfer.js draws, on paper."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any
 
@@ -17,10 +17,10 @@ from vizkit.image import Box, Pixels, data_url, whole_box
 from vizkit.percent import in_percent
 
 Place = tuple[int, int]
+Part = tuple[slice, slice]
 CELL = 4
 """Pixels of the enlarged picture and of the reference that one place takes."""
-MOST = 5  # candidates
-BAR = 1 / 16, 1 / 2  # of the width, at least and at most
+MOST = 4  # candidates
 LIKE = "most like it in the reference, by relevance"
 RELEVANCE = 0.0, 1.0  # from the first colour to the last, whatever the reference is
 LINE, GAP, SIZE, PATCH = "#f59e0b", 14.0, 9.0, 36.0
@@ -34,7 +34,7 @@ NO_PICTURE, NO_RELEVANCE = np.zeros((0, 0, 3), np.uint8), np.zeros((0, 0), np.fl
 class Transfer:
     """`small`: what the network gets. `left` and `right`: of the bar, by their `titles`; they show a part of what is
     enlarged, from the place `first` on. `without`: the same without the reference. It, `truth` and `reference` are
-    empty where there is none. `at`: the chosen place of
+    empty where there is none. `zoom`: how much nearer than whole they and `truth` are drawn. `at`: the chosen place of
     `small`, `taken`: that of the reference whose texture it takes, `relevance` that of all its places. `over`: what is
     laid over the right one, from 0 to `over_top`, called `over_words`. `says`: with {relevance},
     {gate} and the names of `errors`: around every place how far from the true image something is, 0 to 1."""
@@ -56,6 +56,7 @@ class Transfer:
     over: Float[np.ndarray, "_of_row _of_column"] | None = None
     over_top: float = 1.0
     over_words: str = ""
+    zoom: int = 1
 
     def pack(self) -> dict[str, Any]:
         """For a browser, with the relevance for the chosen place alone."""
@@ -69,6 +70,7 @@ class Transfer:
             "size": self.small.shape[:2],
             "grid": [side // CELL for side in self.left.shape[:2]],
             "first": self.first,
+            "zoom": self.zoom,
             "at": self.at,
             "key_grid": self.relevance.shape,
             "place": [self.taken[0] * self.relevance.shape[1] + self.taken[1]],
@@ -85,14 +87,24 @@ class Transfer:
 
     @property
     def here(self) -> Place:
-        """The chosen place in the part that is shown."""
+        """The chosen place in the part that is enlarged."""
         return self.at[0] - self.first[0], self.at[1] - self.first[1]
 
     @property
+    def drawn(self) -> Part:
+        """The rows and columns of places of it that are drawn."""
+        rows, columns = (side // CELL for side in self.right.shape[:2])
+        return around(self.here, (rows, columns), (-(-rows // self.zoom), -(-columns // self.zoom)))
+
+    def near(self, rgb: Pixels) -> Pixels:
+        rows, columns = (slice(CELL * each.start, CELL * each.stop) for each in self.drawn)
+        return rgb[rows, columns]
+
+    @property
     def bar(self) -> float:
-        """Left of the frame of the chosen place, where it can be: the result is seen there."""
-        least, most = BAR
-        return min(most, max(least, CELL * (self.here[1] - 1) / self.right.shape[1]))
+        """Through the chosen place."""
+        columns = self.drawn[1]
+        return (self.here[1] - columns.start + 0.5) / (columns.stop - columns.start)
 
     def candidates(self) -> list[tuple[Place, float]]:
         """The place that is taken and those that are most like the chosen one; overlapping patches count once."""
@@ -120,13 +132,14 @@ class Transfer:
             right = overlay(
                 right, self.over, whole_box(right), scale=between(0.0, self.over_top), floor=OVER, ceiling=OVER
             )
-        own, reference = halves(self.left, right, self.bar), self.reference
+        own, reference = halves(self.near(self.left), self.near(right), self.bar), self.reference
         if reference.size:
             scale = between(*RELEVANCE)
             reference = overlay(reference, self.relevance, whole_box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
         true = f"True image, {self.truth.shape[1]} × {self.truth.shape[0]}"
-        pictures = [(f"Input, {columns} × {rows}", self.small), (true, self.truth), ("", own)]
+        truth = self.near(self.truth) if self.truth.size else self.truth
+        pictures = [(f"Input, {columns} × {rows}", self.small), (true, truth), ("", own)]
         pictures = [(title, rgb) for title, rgb in (*pictures, ("Reference", reference)) if rgb.size]
         side = (width - GAP * (len(pictures) - 1)) / (len(pictures) - 0.5)
         placed, top, x = dict[str, Raster](), SIZE + 5, 0.0
@@ -137,6 +150,14 @@ class Transfer:
             placed[title] = Raster(rgb, x, top, wide, tall)
             marks += [placed[title], Words(title, x, SIZE, SIZE)]
             x += room + GAP
+        small, part = placed[pictures[0][0]], tuple(each.stop - each.start for each in self.drawn)
+        corner = self.drawn[0].start, self.drawn[1].start
+        wholes = [small]
+        if self.zoom > 1:
+            wholes.append(
+                placed.setdefault("Result", replace(small, rgb=self.right, y=small.y + small.height + SIZE + 5))
+            )
+            marks += [wholes[1], Words("Result", small.x, wholes[1].y - 5, SIZE)]
         shown = placed[""]
         edge = shown.x + self.bar * shown.width
         left, right_edge = fitting(self.titles[0], SIZE, 0.5 * shown.width), shown.x + shown.width
@@ -145,15 +166,16 @@ class Transfer:
         marks.append(Words(network, right_edge, SIZE, SIZE, anchor="end"))
         marks.append(Stroke(((edge, shown.y), (edge, shown.y + shown.height)), "#ffffff", 1.5))
         y = max(each.y + each.height for each in placed.values()) + 5
-        part = own.shape[0] // CELL, own.shape[1] // CELL
-        if part != (rows, columns):
-            marks += _frame(placed[pictures[0][0]], self.first, part, cell=1)[1]
+        for image in wholes if part != (rows, columns) else ():
+            first = corner[0] + self.first[0], corner[1] + self.first[1]
+            marks += _frame(image, first, part, cell=image.rgb.shape[1] / columns)[1]
+        framed = self.here[0] - corner[0] - 1, self.here[1] - corner[1] - 1
         if true in placed:
-            marks += _frame(placed[true], around(self.at))[1]
-        start, outlines = _frame(shown, around(self.here))
+            marks += _frame(placed[true], framed)[1]
+        start, outlines = _frame(shown, framed)
         marks += outlines
         if "Reference" in placed:
-            end, outlines = _frame(placed["Reference"], around(self.taken))
+            end, outlines = _frame(placed["Reference"], (self.taken[0] - 1, self.taken[1] - 1))
             marks += [*outlines, *_arrow(start, end), *_scale(placed["Reference"].x, y, side, "relevance", *RELEVANCE)]
         if self.over is not None:
             marks += _scale(shown.x, y, side, self.over_words, 0.0, self.over_top)
@@ -202,12 +224,16 @@ def patch(rgb: Pixels, place: Place) -> Pixels:
     return rgb[row : row + 3 * CELL, column : column + 3 * CELL]
 
 
-def around(place: Place) -> Place:
-    """The first of 3 × 3 places."""
-    return place[0] - 1, place[1] - 1
+def around(place: Place, size_hw: Place, part_hw: Place) -> Part:
+    """Rows and columns of a part around a place; they do not reach over the border."""
+    rows, columns = (
+        slice(start := min(max(at - side // 2, 0), max(length - side, 0)), min(start + side, length))
+        for at, side, length in zip(place, part_hw, size_hw, strict=True)
+    )
+    return rows, columns
 
 
-def _frame(of: Raster, first: Place, size_hw: Place = (3, 3), cell: int = CELL) -> tuple[Box, list[Mark]]:
+def _frame(of: Raster, first: Place, size_hw: Place = (3, 3), cell: float = CELL) -> tuple[Box, list[Mark]]:
     """((middle x, y, half of its width and height), its outlines) of so many places, `cell` pixels wide."""
     (row, column), (rows, columns), (tall, wide) = first, size_hw, of.rgb.shape[:2]
     high, broad = cell * of.height / tall, cell * of.width / wide

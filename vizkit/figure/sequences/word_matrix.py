@@ -75,7 +75,7 @@ class WordMatrix:
         for i, query in enumerate(self.queries):
             cells = []
             for j, key in enumerate(self.keys):
-                value, words = float(self.values[i, j]), f"{query} → {key}: "
+                value, words = float(self.values[i, j]), f"{query} | {key}: "
                 if not self.open(i, j):
                     cells.append(f'<td class="hidden" title="{escape(words)}masked">{self.hidden}</td>')
                     continue

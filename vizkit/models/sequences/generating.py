@@ -14,6 +14,7 @@ from torch import Tensor
 
 from vizkit.models.sequences.loaded import SequenceModel
 from vizkit.traces import NotApplicable
+from vizkit.vocabulary import END, SPECIAL
 
 LONGEST = 40
 Advance = Callable[[Tensor, Any], tuple[Tensor, Any]]
@@ -46,6 +47,11 @@ class Written:
     steps: tuple[Step, ...]
     ended: bool
     log_probability: float
+
+    @property
+    def to_the_end(self) -> tuple[str, ...]:
+        """The words, and what comes then."""
+        return *self.words, SPECIAL[END] if self.ended else "…"
 
 
 def greedy(model: SequenceModel, source: Sequence[str], *, top: int = 5, longest: int = LONGEST) -> Written:

@@ -78,8 +78,16 @@ def _task(name: str) -> Task | None:
     return st.session_state.get(f"_task_{name}")
 
 
-def show(name: str, *, bar: bool = True) -> None:
-    """The progress of the session's task `name` with its Stop button; the page runs again with each result."""
+def came(name: str) -> int:
+    """How many results of the session's task `name` are there."""
+    task = _task(name)
+    return task.results if task else 0
+
+
+def show(name: str, drawn: int, *, bar: bool = True) -> None:
+    """The progress of the session's task `name` with its Stop button; the page runs again with each result behind the
+    first `drawn`. Last of what takes long to draw: where its clock ticks within the same run, Streamlit leaves what an
+    earlier run drew below."""
     task = _task(name)
     if task is None:
         return
@@ -87,9 +95,10 @@ def show(name: str, *, bar: bool = True) -> None:
         st.warning(plain(task.message), icon=":material/error:")
     elif task.state == "stopped":
         st.caption(":material/pause_circle: Stopped; what was computed is kept.")
+    if task.results > drawn:  # while they were drawn
+        st.rerun()
     if not task.running:
         return
-    drawn = task.results
 
     @st.fragment(run_every=LOOK_EVERY_S)
     def watch() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from vizkit.analysis.remarks.sequences import rows, strongest
+from vizkit.analysis.remarks.sequences import row_names, rows, strongest
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, ORANGE, WordMatrix
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Columns, Heading, Line, Matrix, Numbers, Said, first_said
@@ -17,6 +17,7 @@ from vizkit.views.sequences.predict import hidden_words, next_word
 from vizkit.views.sequences.typed import opened, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
+from vizkit.vocabulary import BEGIN, SPECIAL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -148,6 +149,8 @@ class Masks(View):
         head = min(self.head, layers[layer].heads) - 1
         names = {"source": source, "target": target}
         queries, keys = names[layers[layer].query.name], names[layers[layer].key.name]
+        if queries[0] == SPECIAL[BEGIN]:
+            yield Line("A row is named by the word read → the word written then.")
         if self.text_model == DATES:
             scores = read.made(scored, kind, layer, head)
             yield from both_ways(scores, scores.softmax(-1), kind, queries, keys)
@@ -165,15 +168,15 @@ def six_words(kind: "Kind") -> Blocks:
 
 
 def traced(model: "SequenceModel", words: tuple[str, ...]) -> Traced:
-    """(words of the source with what stands around them, those that are written, the recording)."""
+    """(words of the source with what stands around them, those that are written to the end, the recording)."""
     from vizkit.models.sequences import greedy, trace_pair, trace_text
 
     ids = model.source_ids(words) if model.translates else model.line_ids(words)
     source = tuple(model.vocabulary.spelled(ids))
     if not model.translates:
         return source, (), trace_text(model, ids)
-    target = greedy(model, words).words
-    return source, ("[BEGIN]", *target), trace_pair(model, words, target)
+    written = greedy(model, words)
+    return source, (SPECIAL[BEGIN], *written.to_the_end), trace_pair(model, words, written.words)
 
 
 def scored(model: "SequenceModel", words: tuple[str, ...], kind: "Kind", layer: int, head: int) -> "Tensor":
@@ -200,12 +203,13 @@ def both_ways(scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequen
 
     free = allowed(kind, *weights.shape)
     result, may = masked(weights, free), free.numpy()
+    names, keys = row_names(queries), keys[: weights.shape[1]]
 
     def matrix(values: "Tensor", title: str, hidden: str = "", *, sums: bool = True) -> Matrix:
         mask = may if hidden else None
         return Matrix(
-            WordMatrix(values.numpy(), queries, keys, COLOURS[kind], mask, hidden, sums, title),
-            f"{title}: {len(queries)} words that look, {len(keys)} that are looked at",
+            WordMatrix(values.numpy(), names, keys, COLOURS[kind], mask, hidden, sums, title),
+            f"{title}: {len(names)} words that look, {len(keys)} that are looked at",
         )
 
     yield Said(first_said(rows(result), strongest(result.before, queries, keys)))
@@ -224,7 +228,7 @@ def both_ways(scores: "Tensor", weights: "Tensor", kind: "Kind", queries: Sequen
         )
         yield Columns((right, wrong))
     given = (each.numpy() for each in (scores, weights, result.before, result.after))
-    yield Numbers(partial(arrays, queries, keys, *given))
+    yield Numbers(partial(arrays, names, keys, *given))
 
 
 def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequence[str]) -> Blocks:
@@ -232,13 +236,13 @@ def looks(weights: "Tensor", kind: "Kind", queries: Sequence[str], keys: Sequenc
     from vizkit.analysis.sequences.masks import allowed
 
     may, title = allowed(kind, *weights.shape).numpy(), "Weights after the mask and the softmax: every row sums to 1"
-    mask = None if may.all() else may
-    own = WordMatrix(weights.numpy(), queries, keys, COLOURS[kind], mask, "" if may.all() else "0", True, title)
+    mask, names, keys = None if may.all() else may, row_names(queries), keys[: weights.shape[1]]
+    own = WordMatrix(weights.numpy(), names, keys, COLOURS[kind], mask, "" if may.all() else "0", True, title)
     yield Said(strongest(weights, queries, keys))
     yield Matrix(own, title)
     if not may.all():
         yield Line("Another order, masking after the softmax, is shown with the six words of “Models of dates”.")
-    yield Numbers(partial(arrays, queries, keys, before=weights.numpy()))
+    yield Numbers(partial(arrays, names, keys, before=weights.numpy()))
 
 
 def arrays(

@@ -14,7 +14,7 @@ from vizkit.figure.sequences.repeated import Repeated, repeated_lines
 from vizkit.traces import not_applicable
 from vizkit.training.experiments import memory
 from vizkit.training.runs.folder import RunFolder
-from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Said, first_said
+from vizkit.views.blocks import Blocks, Chart, Line, Numbers, Said, first_said
 from vizkit.views.controls import choice, number
 from vizkit.views.controls import text as free_text
 from vizkit.views.sequences import texts
@@ -159,11 +159,8 @@ class Memory(View):
         figure = repeated_lines(drawn, ALONG[self.by], "answers wholly right", LEARNED[self.by])
         every = {line.method: line.runs for line in lines}
         known = every, lines[0].at, LEARNED[self.by], UNITS[self.by]
-        yield Said(remarks.of_ends(*known))
+        yield Said(remarks.of_ends(*known) + remarks.of_unlearned(every, lines[0].at, UNITS[self.by]))
         yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
-        if unlearned := remarks.of_unlearned(every, lines[0].at, UNITS[self.by]):
-            yield Line(unlearned)
-        yield Folded("Every network in numbers", lambda: map(Line, remarks.of_memory(*known)))
         yield Line(
             f"Thin: {len(lines[0].runs)} seeds, {memory.COUNT} texts at each point; thick: their means; about 45,000 "
             "parameters each. Right of the dotted line nothing like it was learned from."

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from vizkit.analysis.remarks.remark import begun
-from vizkit.analysis.remarks.sequences import of_both, of_head
+from vizkit.analysis.remarks.sequences import looker, of_both, of_look, row_names, word_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, tolerance
 from vizkit.views.blocks import Blocks, Line, Link, Map, Numbers, Proof, Said, side_by_side
@@ -86,7 +86,7 @@ class StepByStep(View):
 
     def title(self, of: Subject) -> str:
         read, all_of = self.walked(of)
-        words, at = self.side(all_of), self.index(all_of[0])
+        words, at = row_names(self.side(all_of)), self.index(all_of[0])
         return f"“{words[self.place(words)]}” through {names(all_of[0])[at]} of the {read.title}"
 
     def walked(self, of: Subject) -> tuple[Typed, Any]:
@@ -106,7 +106,7 @@ class StepByStep(View):
         return min(self.step or last, len(steps))
 
     def side(self, all_of: Walked) -> tuple[str, ...]:
-        """The words that go through this layer."""
+        """The words that go through this layer, of those that are written the last too, which does not."""
         walk, words, target = all_of
         return words if self.index(walk) < len(walk.encoder) else ("[BEGIN]", *target)
 
@@ -118,7 +118,7 @@ class StepByStep(View):
         walk, words, _ = all_of
         index, depth, side = self.index(walk), len(walk.encoder), self.side(all_of)
         layer = (*walk.encoder, *walk.decoder)[index]
-        head, token = min(self.head, len(layer.attention.weights)) - 1, self.place(side)
+        head, token = min(self.head, len(layer.attention.weights)) - 1, self.place(row_names(side))
         embedded = walk.source if index < depth else walk.target
         assert embedded is not None  # of a translation there are both
         steps = list[Step]()
@@ -137,7 +137,8 @@ class StepByStep(View):
     def show(self, of: Subject) -> Blocks:
         read, all_of = self.walked(of)
         walk, side = all_of[0], self.side(all_of)
-        index, place, steps = self.index(walk), self.place(side), self.steps(read, all_of)
+        rows = row_names(side)
+        index, place, steps = self.index(walk), self.place(rows), self.steps(read, all_of)
         layer = (*walk.encoder, *walk.decoder)[index]
         heads = [str(each) for each in range(1, len(layer.attention.weights) + 1)]
         head = min(self.head, len(heads))
@@ -149,33 +150,36 @@ class StepByStep(View):
         tells = {
             "layer": (one_of(known), "layer"),
             "head": (numbered(heads), "head"),
-            "word": (whole(1, len(side)), "token"),
+            "word": (whole(1, len(rows)), "token"),
         }
         at = self.at(steps)
-        canvas = walked(steps, at, label, side, place, choices, tells)
-        said = answered(read, all_of[2]) if read.model.translates else expected(read.model, walk, place, side)
+        canvas = walked(steps, at, label, rows, place, choices, tells)
+        said = answered(read, all_of[2][:-1]) if read.model.translates else expected(read.model, walk, place, side)
         crossed = layer.cross if self.beside != BOTH and "Cross" in steps[at - 1].part else None
         seen, keys = (layer.attention, side) if crossed is None else (crossed, all_of[1])
         looks = seen.weights[head - 1, place].tolist()
-        most = max(range(len(looks)), key=looks.__getitem__)
         shares = np.zeros((0, 0))
         if self.beside == BOTH:
             number = index + 1 if index < len(walk.encoder) else index + 1 - len(walk.encoder)
             try:
-                rows = rows_of(of, number, head)
+                patches = rows_of(of, number, head)
             except NotApplicable as sentence:
                 map = Line(str(sentence))
             else:
                 map = Map(
-                    rows, of.asked, f"Attention in layer {number}, head {head} of", "times an equal share", room=False
+                    patches,
+                    of.asked,
+                    f"Attention in layer {number}, head {head} of",
+                    "times an equal share",
+                    room=False,
                 )
-                shares, special = rows.row_of(rows.query_id(of.asked))
+                shares, special = patches.row_of(patches.query_id(of.asked))
                 row, column = np.unravel_index(shares.argmax(), shares.shape)
                 count = shares.size + len(special)
                 best = int(row) + 1, int(column) + 1, float(shares.max()) * count
                 others = {name: share * count for name, share in special.items()}
-                times = looks[most] * int(layer.attention.allowed[place].sum())
-                word = side[place], place + 1, side[most], most + 1, times
+                times = max(looks) * int(layer.attention.allowed[place].sum())
+                word = looker(side, place), word_of(side, looks.index(max(looks))), times
                 said = of_both(number, head, word, best, others)
             yield Said(said)
             yield side_by_side(canvas, map, widths=(3, 2))
@@ -183,7 +187,7 @@ class StepByStep(View):
         else:
             shown = steps[at - 1]
             if shown.title == SOFTMAX:
-                looking = of_head(known[index], head, side[place], keys[most], looks[most])
+                looking = f"{begun(known[index])}, head {head}: {of_look(side, place, keys, looks)}"
             else:
                 looking = f"{begun(known[index])}, step {at} of {len(steps)}, {shown.part}: {shown.title}."
             yield Said(f"{looking} {said}")
@@ -213,15 +217,15 @@ def nearest(model: "SequenceModel", table: "Tensor", word: str) -> tuple[str, fl
 
 
 def walked_of(model: "SequenceModel", words: tuple[str, ...]) -> Walked:
-    """(every number, the words that are read, those that are written from them). Of a language model the line with its
-    arrow; nothing is written."""
+    """(every number, the words that are read, those that are written from them, to the end). Of a language model the
+    line with its arrow; nothing is written."""
     from vizkit.models.sequences import greedy
     from vizkit.models.sequences.walk import refuse_others, walk, walk_text
 
     refuse_others(model)  # before it writes
     if model.translates:
-        target = greedy(model, words).words
-        return walk(model, words, target), words, target
+        written = greedy(model, words)
+        return walk(model, words, written.words), words, written.to_the_end
     ids = model.line_ids(words)
     return walk_text(model, ids), tuple(model.vocabulary.spelled(ids)), ()
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from vizkit.analysis.remarks.remark import percent
+from vizkit.analysis.remarks.sequences import of_look
 from vizkit.views.sequences.strips import Step, Strip
 
 if TYPE_CHECKING:
@@ -27,11 +28,10 @@ def embedding(embedded: "Embedded", token: int, word: str, nearest: tuple[str, f
         part,
         "× √d + position",
         "x = √d · e + p",
-        f"Times √{dim} = {dim**0.5:.3g}, so that it is as large as the sines and cosines of place {token + 1} added to "
-        "it.",
+        f"Times √{dim} = {dim**0.5:.3g}, so that it is as large as the sines and cosines of its place, added to it.",
         (
             Strip("√d · e", embedded.scaled[token]),
-            Strip(f"+ p, the position of place {token + 1}", embedded.positions[token]),
+            Strip("+ p, of its place", embedded.positions[token]),
             Strip("= x", embedded.given[token]),
         ),
     )
@@ -40,11 +40,12 @@ def embedding(embedded: "Embedded", token: int, word: str, nearest: tuple[str, f
 def attention(
     steps: "AttentionSteps", token: int, head: int, words: Sequence[str], keys: Sequence[str], part: str
 ) -> Iterator[Step]:
-    """`words`: of the queries, `keys`: of the keys."""
+    """`words`: of the queries, `keys`: of the keys, a text that is written up to its last word."""
     cross = "cross" in steps.name
     word, d_k, heads = words[token], steps.query.shape[-1], len(steps.query)
     query, value = steps.query[head, token], steps.value[head]
     weights = steps.weights[head, token]
+    looks, keys = of_look(words, token, keys, weights.tolist()), keys[: len(weights)]
     order = weights.argsort(descending=True).tolist()
     most = order[0]
     own = most if cross else token  # whose key and value are shown beside the query
@@ -89,8 +90,7 @@ def attention(
         part,
         "Softmax",
         "w = exp(s) ÷ Σ exp(s)",
-        f"The scores become weights that sum to 1: “{word}” looks most at “{keys[most]}”, "
-        f"{percent(float(weights[most]))}.",
+        f"The scores become weights that sum to 1: {looks}",
         (Strip("s + M", steps.masked[head, token], keys), Strip("w", weights, keys, "weights")),
     )
     shown, rest = order[:MOST_KEYS], order[MOST_KEYS:]

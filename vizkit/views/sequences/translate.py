@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from vizkit.analysis.remarks import sequences as remarks
+from vizkit.analysis.remarks.remark import begun
 from vizkit.datasets.sequences import dates
 from vizkit.figure.canvas.rows import text64
 from vizkit.traces import NotApplicable
@@ -17,10 +18,10 @@ from vizkit.views.controls import text as free_text
 from vizkit.views.rules import Rule, below, maybe, one_of, record, tuple_of, whole
 from vizkit.views.sequences.known import TRANSLATING
 from vizkit.views.sequences.masks import Masks
-from vizkit.views.sequences.typed import Typed, answered, facts, truth_of, typed, typed_text
+from vizkit.views.sequences.typed import Typed, answered, facts, truth_of, typed, typed_text, with_right_weekday
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
-from vizkit.vocabulary import END, SPECIAL
+from vizkit.vocabulary import BEGIN, END, SPECIAL
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,6 +89,8 @@ class Translate(View):
         return read, read.made(translated, forced if all(word in known for word in forced) else ())
 
     def show(self, of: Subject) -> Blocks:
+        from vizkit.models.sequences import greedy
+
         read, (written, trace, shares) = self.made(of)
         source = tuple(read.model.vocabulary.spelled(read.model.source_ids(read.words)))
         parts, picked = parts_of(trace, shares), picks(self.heads)
@@ -97,14 +100,22 @@ class Translate(View):
         outputs = [output(*pair) for pair in zip_longest(written.steps, right, fillvalue="")]
         wrong = [at for at, each in enumerate(outputs, 1) if each["right"] not in ("", each["word"])]
         at = min(self.word or next(iter(wrong), clearest(drawn["cross"])), len(outputs))
+        verb = remarks.LOOKS if shares is None else "depends most on"
+        forced = {place: each["word"] for place, each in enumerate(outputs, 1) if each["forced"]}
+        said = answered(read, written.words, forced)
+        if drawn["cross"] is not None:
+            words = SPECIAL[BEGIN], *(each["word"] for each in outputs)
+            said = f"{begun(remarks.of_look(words, at - 1, source, drawn['cross'][at - 1].tolist(), verb))} {said}"
+        if (other := with_right_weekday(read)) is not None:
+            said += f" With the right weekday: {answered(other, other.made(greedy).words)}"
         data = {
             "of": f"{read.title} {read.words} {[step.taken.word for step in written.steps]}",
             "source": source,
             "outputs": outputs,
             "parts": [packed(*part) for part in parts],
-            "at": self.word or next(iter(wrong), 0),
+            "at": at,
             "pick": picked,
-            "looks": "looks most at" if shares is None else "depends most on",
+            "looks": verb,
         }
         label = (
             f"{read.title}: {' '.join(read.words)} becomes {' '.join(written.words)}. Arrow keys go from word to word."
@@ -115,8 +126,7 @@ class Translate(View):
             "pick": (heads_rule({kind for kind, _, _ in parts}), "heads"),
         }
         still = Paper(partial(on_paper, source, written, drawn, at, right))
-        forced = {place: each["word"] for place, each in enumerate(outputs, 1) if each["forced"]}
-        yield Said(answered(read, written.words, forced))
+        yield Said(said)
         yield Canvas("vizkit_translate", data, label, tells, (still,))
         if shares is not None:
             yield Line(
@@ -243,7 +253,7 @@ def on_paper(
 ) -> Any:
     from vizkit.figure.sequences.arcs import Arcs
 
-    words = ["[BEGIN]", *(step.taken.word for step in written.steps)]
+    words = [SPECIAL[BEGIN], *(step.taken.word for step in written.steps)]
     top = [(choice.word, choice.probability) for choice in written.steps[at - 1].top]
     return Arcs(source, words, drawn["cross"], drawn["encoder"], drawn["decoder"], at, top, ["", *right]).marks(width)
 

@@ -124,6 +124,15 @@ def truth_of(read: Typed) -> tuple[str, ...]:
     return gaps.answer(gaps.letters(read.words), read.model.data) if read.model.data in EXAMPLES else ()
 
 
+def with_right_weekday(read: Typed) -> Typed | None:
+    """The text with the weekday that its date had, where it names another one."""
+    meant = dates.meant(read.words) if read.model.data == "dates" else None
+    if meant is None or meant[1] in (None, meant[0].weekday()):
+        return None
+    days, right = (*dates.WEEKDAYS, *dates.WEEKDAYS_SHORT), dates.WEEKDAYS[meant[0].weekday()]
+    return replace(read, words=tuple(right if word in days else word for word in read.words))
+
+
 def answered(read: Typed, written: Sequence[str], forced: Mapping[int, str] | None = None) -> str:
     """What was written from a text, and whether it is right; see `remarks.sequences.of_answer`."""
     meant = dates.meant(read.words) if read.model.data == "dates" else None

@@ -17,7 +17,7 @@ from vizkit.datasets.pairs.any_picture import pair_of, pair_with, truth_known
 from vizkit.datasets.pairs.drawn import RGB, Pair
 from vizkit.datasets.samples import INSECTS
 from vizkit.figure.canvas.rows import sixteen_bits, text64
-from vizkit.figure.saved.transfer import NO_PICTURE, Transfer
+from vizkit.figure.saved.transfer import NO_PICTURE, Part, Transfer, around
 from vizkit.image import digest_of
 from vizkit.views.blocks import Blocks, Canvas, Download, Hint, Later, Line, Numbers, Paper, Said
 from vizkit.views.controls import choice, number, query
@@ -26,9 +26,8 @@ from vizkit.views.subject import Subject
 from vizkit.views.super_resolution.likeness import LEVELS, worth
 from vizkit.views.super_resolution.networks import WITH, Results, enlarger, results
 from vizkit.views.super_resolution.whole import (
-    Part,
+    PART_HW,
     Tiles,
-    around,
     bicubic,
     filled,
     jobs_of,
@@ -62,15 +61,16 @@ FARTHEST_PX = 127  # a reference has 128 pixels at most
 BRIGHTEST_ERROR = 0.2
 """Mean absolute difference of a pixel's channels, of 1, that has the brightest colour."""
 BLURRED = "blurred"
+NEARER = 3
 ALT = (
     "The input, the enlarged image, its reference and the true image. Arrow keys choose a place, Page Up and Page Down "
     "move the bar between two of them."
 )
 SAYS = {
     ONE: "The framed place takes its texture from where the arrow begins: relevance {relevance} of 1, so the network "
-    "lets up to {gate} of it in.",
+    "lets up to {gate} of it in at this place.",
     MIXTURE: "The framed place is most like that where the arrow begins, relevance {relevance} of 1, but takes a "
-    "mixture of all places; the network lets up to {gate} of it in.",
+    "mixture of all places; the network lets up to {gate} of it in at this place.",
 }
 TOLD = (
     " In the tiles below the result is off the true image by {own} of full brightness on average, that without a "
@@ -82,7 +82,10 @@ MOVED = (
     " Moved, the reference has all its pixels still, for what leaves it on one side comes in on the other: it may be "
     "worth more as well as less."
 )
-NO_COPY = "Nobody knows this image four times as large, so no copy of it can be the reference."
+NO_COPY = (
+    "Nobody knows this image four times as large, so no copy of it can be the reference; without a reference the "
+    "network has no attention to show."
+)
 
 
 def references(of: Sequence[Subject]) -> list[str]:
@@ -180,7 +183,7 @@ class Enlarge(View):
         when=shrunk,
     )
     beside: Literal["bicubic", "without reference", "truth"] = choice(
-        "Left of the bar", where_known(*WAYS), default=WAYS[0], key="sr_beside", more=True, follows=True, when=shrunk
+        "Left of the bar", where_known(*WAYS), default=WAYS[0], key="sr_beside", follows=True, when=shrunk
     )
     over: Literal["nothing", "S", "gate 1×", "gate 2×", "gate 4×", "error"] = choice(
         "Laid over the result",
@@ -284,6 +287,7 @@ class Enlarge(View):
             over=over,
             over_top=BRIGHTEST_ERROR if self.over == ERROR else 1.0,
             over_words=OVERLAYS[self.over],
+            zoom=NEARER,
         )
 
     def at(self, of: Subject, size_hw: tuple[int, int], blurred: tuple[int, int] | None = None) -> tuple[int, int]:
@@ -301,7 +305,7 @@ class Enlarge(View):
         """The image as it is: what is looked at is enlarged at once, the rest of a large one when it is asked for."""
         tiles, second = tiles_of(of.rgb), None if self.second == NO_REFERENCE else of.other_picture(self.second)
         at = self.at(of, of.rgb.shape[:2])
-        part = around(at, of.rgb.shape[:2])
+        part = around(at, of.rgb.shape[:2], PART_HW)
         at = sharpest(of.rgb, part) if self.spot == BLURRED else at
         near, every = jobs_of(of, tiles, second, part)
         show, only_asked = partial(self.shown, of, second, part, at), len(tiles) > AT_ONCE

@@ -13,6 +13,7 @@ from PIL import Image
 from vizkit.analysis.remarks.super_resolution import of_whole
 from vizkit.analysis.super_resolution.quality import agreement, steepness
 from vizkit.datasets.pairs.drawn import RGB, TIMES
+from vizkit.figure.saved.transfer import Part, around
 from vizkit.image import digest_of
 from vizkit.traces import not_applicable
 from vizkit.views.blocks import Job
@@ -28,7 +29,6 @@ PART_HW = (104, 180)
 REACH = 8
 """Pixels around a place: none beyond them has a say in what its texture is taken from."""
 Tiles = list[tuple[slice, slice, RGB]]
-Part = tuple[slice, slice]
 
 
 def tiles_of(rgb: RGB) -> list[Part]:
@@ -59,15 +59,6 @@ def jobs_of(of: Subject, tiles: Sequence[Part], reference: RGB | None, part: Par
         for done, group in enumerate(groups, 1)
     ]
     return near, every
-
-
-def around(place: tuple[int, int], size_hw: tuple[int, int], part_hw: tuple[int, int] = PART_HW) -> Part:
-    """Rows and columns of a part around a place; they do not reach over the border."""
-    rows, columns = (
-        slice(start := min(max(at - side // 2, 0), max(length - side, 0)), min(start + side, length))
-        for at, side, length in zip(place, part_hw, size_hw, strict=True)
-    )
-    return rows, columns
 
 
 def sharpest(rgb: RGB, part: Part) -> tuple[int, int]:

@@ -36,13 +36,9 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const picked = kind => { const pick = state.pick[kind]; return pick && state.parts.filter(part => part.kind === kind)[pick[0]] }
   const matrix = kind => { const part = picked(kind); return part ? { ...part, now: weightsOf(part, state.pick[kind][1]) } : null }
-  const clearest = () => {                               // the word whose row of weights is the most peaked
-    const cross = matrix('cross'), peak = q => Math.max(...cross.now.subarray(q * cross.keys, (q + 1) * cross.keys))
-    return cross ? 1 + [...Array(last).keys()].reduce((best, q) => peak(q) > peak(best) ? q : best, 0) : 1
-  }
   if (isNews(state, 'at', data.at) || others) {
     clearTimeout(state.timer)
-    Object.assign(state, { playing: false, hover: null, shown: last, at: clamp(data.at || clearest(), 1, last) })
+    Object.assign(state, { playing: false, hover: null, shown: last, at: clamp(data.at, 1, last) })
   }
   const wrong = ({ word, right }) => right !== '' && right !== word
   const focus = () => state.hover || { side: 'out', index: state.at }
@@ -129,7 +125,7 @@ export default function ({ data, parentElement, setStateValue }) {
     }))
     undo.hidden = data.alone || !data.outputs.some(output => output.forced)
     const [target, weight] = strongest(step)
-    const looks = target === null ? '' : `“${output.word}” ${data.looks} “${target}”, ${percent(weight)}.`
+    const looks = target === null || step === data.at ? '' : `To write “${output.word}” (word ${step}), it ${data.looks} ${target}, ${percent(weight)}.`  // of the other the page says it
     says.textContent = looks + (wrong(output) ? ` Right is “${output.right}”.` : '')
     Object.assign(root.dataset, { step, shown: state.shown, written: data.outputs.map(output => output.word).join(' '), focus: `${on.side} ${on.index}` })
   }
@@ -137,7 +133,8 @@ export default function ({ data, parentElement, setStateValue }) {
     const cross = matrix('cross')
     if (!cross) return [null, 0]
     const row = [...cross.now.subarray((step - 1) * cross.keys, step * cross.keys)], best = row.indexOf(Math.max(...row))
-    return [data.source[best], row[best]]
+    const word = data.source[best], several = data.source.indexOf(word) < data.source.lastIndexOf(word)
+    return [`“${word}”` + (several ? ` (word ${best + 1} of the source)` : ''), row[best]]
   }
   const drawHeads = () => {
     const blocks = []
@@ -155,7 +152,8 @@ export default function ({ data, parentElement, setStateValue }) {
     heads.replaceChildren(...blocks)
     key.replaceChildren(...Object.keys(LOOKS).filter(kind => state.pick[kind]).map(kind => {
       const each = document.createElement('span')
-      each.textContent = LOOKS[kind]; each.style.setProperty('--ink', INK[kind])
+      const [layer, head] = state.pick[kind], { title, heads } = picked(kind)
+      each.textContent = `${LOOKS[kind]}: ${title || `layer ${layer + 1}, ${head === null ? `mean of ${heads} heads` : `head ${head + 1}`}`}`; each.style.setProperty('--ink', INK[kind])
       return each
     }))
   }
