@@ -8,7 +8,7 @@ TYPED = "typed logits"
 VIEWS = (
     Entry(
         "Teacher and student",
-        "What a student has learned from its teacher, and any answer softened by the temperature.",
+        "An answer softened by the temperature; that of a student beside its teacher's.",
         "distillation.temperature:Temperature",
         "",
         fragment=False,
