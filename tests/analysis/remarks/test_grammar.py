@@ -869,6 +869,7 @@ PHRASES = {
         attention.named,
         data_size.points,
         data_size.signed,
+        distillation.in_nats,
         positions.at_offset,
         data_set.place_in_words,
     ),
