@@ -370,6 +370,17 @@ def test_runs_are_compared(runs_home):
     assert charts[0]["layout"]["height"] >= 320
 
 
+def test_two_runs_that_differ_in_one_thing_are_compared_first(runs_home):
+    test = form(train_view="Runs")
+    assert "The runs differ in" not in texts(test), "which would all be reasons"
+    assert list(test.dataframe[1].value.columns[2:]) == ["Test", "Model"]
+    assert list(test.dataframe[0].value.columns[2:4]) == ["Test", "Minutes"], "not cut off on a phone"
+    finished(runs_home, recipe=DIGITS.but({"data": "insects"}))
+    test = form(train_view="Runs")
+    assert test.selectbox(key="runs_data").value == "insects"
+    assert "first" in test.multiselect(key="runs").value
+
+
 def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     finished(runs_home)
     opened_pages = []

@@ -110,7 +110,7 @@ def played(
     if own:
         head(run, jobs().state(run))
     say(run, before)
-    curves, answers, cards, rate = (st.container() for _ in range(4))
+    curves, answers, cards, rate = (*(st.container() for _ in range(3)), st.columns(2)[0])
     with curves:
         run_curves.of_run(run, [], axes, epoch, run_choice.turned_to(run), rate)
     with answers:
