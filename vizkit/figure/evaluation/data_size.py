@@ -12,8 +12,16 @@ from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
 from vizkit.figure.palette import OTHERS, faint
 from vizkit.percent import in_percent
 
-SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
-MARKS = {"MLP": "✚✚", "CNN": "●○", "ViT": "■□", "DeiT": "▲△", "Swin": "◆◇"}
+TAUGHT = "DeiT with a teacher"
+SYMBOLS = {
+    "MLP": "cross",
+    "CNN": "circle",
+    "ViT": "square",
+    "DeiT": "triangle-up",
+    TAUGHT: "triangle-down",
+    "Swin": "diamond",
+}
+MARKS = {"MLP": "✚✚", "CNN": "●○", "ViT": "■□", "DeiT": "▲△", TAUGHT: "▼▽", "Swin": "◆◇"}
 STROKES = {"solid": "─", "dash": "╌", "dot": "┈"}  # the same in words
 HEIGHT = 480
 LABEL = 0.045  # of the axis, from one name at the end of a line to the next

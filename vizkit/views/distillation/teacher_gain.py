@@ -11,12 +11,12 @@ from vizkit.analysis.remarks.distillation import worth
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 from vizkit.figure.charts import paired_bars
+from vizkit.figure.evaluation.data_size import TAUGHT, data_size, in_same_colours
 from vizkit.figure.evaluation.data_size import Line as Drawn
-from vizkit.figure.evaluation.data_size import data_size, in_same_colours
 from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.percent import in_percent
 from vizkit.training.experiments.data_size import METHODS
-from vizkit.training.experiments.size_findings import TEACHERS, UNTAUGHT, findings, teacher_finding, teacher_gains
+from vizkit.training.experiments.size_findings import TEACHERS, UNTAUGHT, leads, teacher_finding, teacher_gains
 from vizkit.training.experiments.size_results import Outcome, Study, curves, method_of, studies
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.views import bundled
@@ -93,7 +93,7 @@ class DoesItHelp(View):
         words=TEACHERS,
         listed=True,
         key="gain_teacher",
-        when=lambda view: view.shows == PAIR,
+        when=lambda view: view.shows != PAPER,
     )
     runs: str | None = choice(
         "Runs",
@@ -167,10 +167,12 @@ class DoesItHelp(View):
         if not gained:
             yield Line(f"These runs have no DeiT with a {kind}; choose another teacher, or train them below.")
             return
-        yield Said(teacher_finding(kind, gained))
+        plain, best = PUBLISHED[0][-1], max(values[-1] for name, *values in PUBLISHED if name.startswith(kind[:4]))
+        paper = f"On ImageNet the paper of DeiT reports {best - plain:+.1f} points for a {kind[:4]} one."
+        yield Said(f"{teacher_finding(kind, gained)} {paper}")
         cnns = study.of("CNN")
         lines = [replace(line_of(self.taught, study.of(self.taught)), name="DeiT with it", dash="solid", main=True)]
-        lines += [replace(line_of(study.control, study.of(study.control)), family="ViT", dash="dash")]
+        lines += [replace(line_of(study.control, study.of(study.control)), dash="dash")]
         if cnns:
             whole = cnns if same else [replace(cnns[-1], images=images) for images in study.sizes]
             lines += [replace(line_of("CNN", whole), name="its teacher")]
@@ -182,8 +184,9 @@ class DoesItHelp(View):
         yield Folded("All four teachers in numbers", partial(gain_table, study))
 
     def every(self, of: Subject, study: Study, chance: float | None) -> Blocks:
-        yield from (Said(said) for said in findings(study))
-        lines = [line_of(method, outcomes) for method in METHODS if (outcomes := study.of(method))]
+        yield Said(" ".join(leads(study)))
+        shown = [method for method in METHODS if method in (*UNTAUGHT, self.taught)]
+        lines = [line_of(method, outcomes) for method in shown if (outcomes := study.of(method))]
         yield Chart(data_size(lines, chance, study.sizes), f"Test accuracy against training images: {reached(lines)}")
         cells = {
             method: {f"{images:,} images": cell(study.at(method, images)) for images in study.sizes}
@@ -203,8 +206,8 @@ class DoesItHelp(View):
             ("train_accuracy", "On its training images, augmented"),
             ("val_accuracy", "On validation images"),
         ):
-            figure = learning_curves(curves(study, names[name], what), "accuracy", percent=True, whole=True)
-            figure = in_same_colours(figure, lines)
+            drawn = [each for each in curves(study, names[name], what) if each.name in {line.name for line in lines}]
+            figure = in_same_colours(learning_curves(drawn, "accuracy", percent=True, whole=True), lines)
             charts.append(Chart(figure, f"{heading}, by epoch, {name}", f"{heading}: {name}"))
         yield side_by_side(*charts)
         yield Line(
@@ -272,7 +275,7 @@ def line_of(method: str, outcomes: Sequence[Outcome]) -> Drawn:
     estimates, about = [outcome.estimate for outcome in outcomes], METHODS[method]
     return Drawn(
         method,
-        method.split()[0],
+        TAUGHT if about.teacher else method.split()[0],
         [outcome.images for outcome in outcomes],
         [each.mean for each in estimates],
         [max(0.0, each.low) for each in estimates],
