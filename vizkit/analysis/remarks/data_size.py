@@ -57,7 +57,8 @@ def helps(kind: str, gains: Mapping[int, Estimate]) -> str:
         size = points(_size(gain), f"95 % interval{', not corrected,' if many else ''} ")
         largest = f", the largest of {len(gains)} differences" if many else ""
         verb = "costs" if gain.mean < 0 else "adds"
-        return f"With {images:,} images a {kind} {verb} {size}{largest}; {test} no difference is shown."
+        words = f"With {images:,} images a {kind} {verb} {size}{largest}"
+        return f"{words}; {test}, no difference is shown to be more than chance."
     verbs = {
         verb: [
             f"{points(_size(gain), '95 % interval ')} with {images:,} images"

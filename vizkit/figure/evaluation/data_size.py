@@ -65,15 +65,6 @@ def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int])
     return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
 
 
-def in_same_colours(figure: Figure, lines: Sequence[Line]) -> Figure:
-    """Another figure of these methods, each in the colour that `data_size` gives it."""
-    families = ordered([each.family for each in lines])
-    for each in lines:
-        colour = colour_of(each.family, families)
-        figure.update_traces(line_color=colour, marker_color=colour, selector={"name": each.name})
-    return figure
-
-
 def _named(figure: Figure, text: str, y: float, colour: str | None) -> None:
     """At the right end of the chart."""
     font = {"color": colour, "size": 12}

@@ -38,7 +38,7 @@ VIEWS = (
                 "Data size",
                 "evaluate",
                 "data-size",
-                {"runs": "runs", "images": "images"},
+                {"runs": "runs"},
                 {"shows": "every network"},
             ),
             Former("", name="augmentation", settings={"shows": "the paper"}),

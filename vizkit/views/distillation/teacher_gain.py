@@ -1,5 +1,5 @@
 """Does it help? Test accuracy by the number of training images: a DeiT with a teacher, its teacher, and the DeiT alone;
-or an MLP, a CNN, a Swin, a ViT and all DeiTs; or what the paper found."""
+or an MLP, a CNN, a Swin and a ViT beside them; or what the paper found."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,16 +11,15 @@ from vizkit.analysis.remarks.distillation import worth
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 from vizkit.figure.charts import paired_bars
-from vizkit.figure.evaluation.data_size import TAUGHT, data_size, in_same_colours
+from vizkit.figure.evaluation.data_size import TAUGHT, data_size
 from vizkit.figure.evaluation.data_size import Line as Drawn
-from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.percent import in_percent
 from vizkit.training.experiments.data_size import METHODS
 from vizkit.training.experiments.size_findings import TEACHERS, UNTAUGHT, leads, teacher_finding, teacher_gains
-from vizkit.training.experiments.size_results import Outcome, Study, curves, method_of, studies
+from vizkit.training.experiments.size_results import Outcome, Study, method_of, studies
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Process, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Process, Said, Table
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
@@ -74,16 +73,11 @@ def titles(of: Sequence[Subject]) -> list[str]:
     return [*offered()] or [NONE]
 
 
-def sizes(of: Sequence[Subject], view: "DoesItHelp") -> list[str]:
-    study = view.study
-    return [f"{images:,} images" for images in study.sizes] if study else [NONE]
-
-
 class DoesItHelp(View):
     """Whether a teacher makes a DeiT more accurate, by the number of training images."""
 
     shows: Literal["student and teacher", "every network", "the paper"] = choice(
-        "Show", (PAIR, EVERY, PAPER), "All lines of one study; or the published results.", key="gain_shows"
+        "Show", (PAIR, EVERY, PAPER), "The networks of one study; or the published results.", key="gain_shows"
     )
     taught: Literal["DeiT hard, all", "DeiT hard, same", "DeiT soft, all", "DeiT soft, same"] = choice(
         "Teacher",
@@ -102,15 +96,6 @@ class DoesItHelp(View):
         listed=True,
         key="size_runs",
         when=lambda view: view.shows != PAPER,
-    )
-    images: str | None = choice(
-        "Curves by epoch",
-        sizes,
-        "By how many images: of the curves below.",
-        follows=True,
-        listed=True,
-        key="size_epochs",
-        when=lambda view: view.shows == EVERY,
     )
 
     overlays = False
@@ -195,26 +180,6 @@ class DoesItHelp(View):
         }
         rows = tuple({"Method": method, **accuracies} for method, accuracies in cells.items())
         yield Table(rows, "Test accuracy by method and number of images", conditions(study, parameters(of, study)))
-        yield Folded("By epoch: learned, or learned by heart?", partial(self.by_epoch, study, lines))
-
-    def by_epoch(self, study: Study, lines: Sequence[Drawn]) -> Blocks:
-        """Training against validation accuracy: what is learned by heart."""
-        names = {f"{images:,} images": images for images in study.sizes}
-        name = self.images if self.images in names else next(iter(names))
-        charts = []
-        for what, heading in (
-            ("train_accuracy", "On its training images, augmented"),
-            ("val_accuracy", "On validation images"),
-        ):
-            drawn = [each for each in curves(study, names[name], what) if each.name in {line.name for line in lines}]
-            figure = in_same_colours(learning_curves(drawn, "accuracy", percent=True, whole=True), lines)
-            charts.append(Chart(figure, f"{heading}, by epoch, {name}", f"{heading}: {name}"))
-        yield side_by_side(*charts)
-        yield Line(
-            "An epoch shows every run as many images. A high accuracy on the left with a low one on the right is a "
-            "set learned by heart. A ViT and a DeiT see half of the patches while they train, and a DeiT's class head "
-            "is judged alone."
-        )
 
 
 def reached(lines: Sequence[Drawn]) -> str:
