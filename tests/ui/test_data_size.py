@@ -13,7 +13,7 @@ from tests.ui.session.test_jobs import pretending, until
 from tests.ui.test_train_page import epoch
 from vizkit.__main__ import main
 from vizkit.commands import data_size as command
-from vizkit.figure.evaluation.data_size import Line, data_size
+from vizkit.figure.evaluation.data_size import TAUGHT, Line, data_size
 from vizkit.figure.training.learning_curves import Curve, learning_curves
 from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, PARTS, another, folder_of, name_of, plan
 from vizkit.training.experiments.size_findings import TEACHERS, findings, teacher_finding, teacher_gains
@@ -216,19 +216,19 @@ def test_what_a_teacher_adds_is_paired_with_the_vit(tmp_path):
 def test_the_chart_holds_means_bands_and_chance():
     lines = [
         Line("ViT", "ViT", (60, 300), (0.2, 0.4), (0.1, 0.3), (0.3, 0.5)),
-        Line("DeiT soft", "DeiT", (60,), (0.3,), (0.2,), (0.4,), "dot", hollow=True, main=False),
+        Line("DeiT soft", TAUGHT, (60,), (0.3,), (0.2,), (0.4,)),
     ]
     figure = data_size(lines, 1 / 12, (60, 300))
-    band, vit, deit, chance, lead, _ = figure.data
+    band, vit, _, deit, chance, lead, _ = figure.data
     assert (band.x, band.y, band.fill) == ((60, 300, 300, 60), (0.3, 0.5, 0.3, 0.1), "toself")
     assert (vit.name, vit.x, vit.y, vit.marker.symbol) == ("ViT", (60, 300), (0.2, 0.4), "square")
-    assert (deit.line.dash, deit.marker.symbol) == ("dot", "triangle-up-open")
+    assert deit.marker.symbol == "triangle-down"
     assert vit.line.color != deit.line.color
     assert (chance.name, chance.y) == ("chance 8.3 %", (1 / 12, 1 / 12))
     named = {each.text: each.y for each in figure.layout.annotations}
-    assert list(named) == ["■ ─ ViT", "△ ┈ DeiT soft", "chance 8.3 %"]
-    assert named["■ ─ ViT"] - named["△ ┈ DeiT soft"] > 0.02  # beside one another they could not be read
-    assert (lead.x[0], lead.y) == (300, (0.4, named["■ ─ ViT"]))
+    assert list(named) == ["■ ViT", "▼ DeiT soft", "chance 8.3 %"]
+    assert named["■ ViT"] - named["▼ DeiT soft"] > 0.02  # beside one another they could not be read
+    assert (lead.x[0], lead.y) == (300, (0.4, named["■ ViT"]))
     empty = data_size([], None, (60, 300))
     assert not empty.data
     assert empty.layout.yaxis.range == (0, 1.02)

@@ -26,7 +26,6 @@ from vizkit.views.view import How, View
 
 SHIPPED = bundled.FOLDER / "experiments" / "data_size"
 NONE = "none yet"
-DASHES = {"soft": "dot", "hard": "dash"}
 PAIR, EVERY, PAPER = "student and teacher", "every network", "the paper"
 PUBLISHED = (  # Touvron et al. 2021, table 3: top-1 on ImageNet at 224², percent
     ("no teacher", 72.2, 79.8, 81.8),
@@ -103,8 +102,7 @@ class DoesItHelp(View):
         "Each line is one network that learned from 100 to 12,000 of the same images, and each point the share of "
         "unseen test images that it then named; bands are 95 % intervals over seeds and test images. A line that is "
         "low on the left and rises to the right needs many images: a convolution has locality and translation "
-        "equivariance built in, a transformer has to learn them. Among all networks a DeiT with the teacher of the "
-        "same images is hollow, with that of all of them filled; hard labels are dashes, soft ones dots.",
+        "equivariance built in, a transformer has to learn them.",
         r"\mathcal L = (1-\lambda)\,\mathrm{CE}(z_s, y) + \lambda \begin{cases} T^2\,\mathrm{KL}\!\left("
         r"p_t^{(T)} \,\|\, p_s^{(T)}\right) & \text{soft} \\ \mathrm{CE}(z_s, \arg\max z_t) & \text{hard} \end{cases}"
         r"\qquad \pm\, t_{.975}(\nu)\,\sqrt{\tfrac{s^2}{n_\text{seeds}} + \tfrac{p(1-p)}{N_\text{test}}}",
@@ -156,8 +154,8 @@ class DoesItHelp(View):
         paper = f"On ImageNet the paper of DeiT reports {best - plain:+.1f} points for a {kind[:4]} one."
         yield Said(f"{teacher_finding(kind, gained)} {paper}")
         cnns = study.of("CNN")
-        lines = [replace(line_of(self.taught, study.of(self.taught)), name="DeiT with it", dash="solid", main=True)]
-        lines += [replace(line_of(study.control, study.of(study.control)), dash="dash")]
+        lines = [replace(line_of(self.taught, study.of(self.taught)), name="DeiT with it")]
+        lines.append(line_of(study.control, study.of(study.control)))
         if cnns:
             whole = cnns if same else [replace(cnns[-1], images=images) for images in study.sizes]
             lines += [replace(line_of("CNN", whole), name="its teacher")]
@@ -237,17 +235,14 @@ def labels_of(data: str, data_seed: int) -> tuple[str, ...]:
 
 
 def line_of(method: str, outcomes: Sequence[Outcome]) -> Drawn:
-    estimates, about = [outcome.estimate for outcome in outcomes], METHODS[method]
+    estimates = [outcome.estimate for outcome in outcomes]
     return Drawn(
         method,
-        TAUGHT if about.teacher else method.split()[0],
+        TAUGHT if METHODS[method].teacher else method.split()[0],
         [outcome.images for outcome in outcomes],
         [each.mean for each in estimates],
         [max(0.0, each.low) for each in estimates],
         [min(1.0, each.high) for each in estimates],
-        dash=DASHES.get(about.distillation, "solid") if about.teacher else "solid",
-        hollow=about.teacher == "same",
-        main=not about.teacher,
     )
 
 
