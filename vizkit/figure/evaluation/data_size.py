@@ -8,20 +8,19 @@ from typing import Any
 import numpy as np
 
 from vizkit.figure.charts import Figure, band, laid_out, line, literal
-from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
-from vizkit.figure.palette import OTHERS, faint
+from vizkit.figure.palette import CLASSES, OTHERS, faint
 from vizkit.percent import in_percent
 
 TAUGHT = "DeiT with a teacher"
 MARKS = {
-    "MLP": ("cross", "✚"),
     "CNN": ("circle", "●"),
     "ViT": ("square", "■"),
     "DeiT": ("triangle-up", "▲"),
-    TAUGHT: ("triangle-down", "▼"),
     "Swin": ("diamond", "◆"),
+    "MLP": ("cross", "✚"),
+    TAUGHT: ("triangle-down", "▼"),
 }
-"""Of the points of a family, and the same in words."""
+"""Of the points of a family, and the same in words; in the order of their colours, as `accuracy_cost` has them."""
 HEIGHT = 480
 LABEL = 0.045  # of the axis, from one name at the end of a line to the next
 
@@ -42,14 +41,13 @@ class Line:
 def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> Figure:
     """Logarithmic in the pictures; a band from `low` to `high`; at the right the name of every line, with its own mark.
     `chance`: what a guess reaches, a dashed line. `sizes`: the ticks."""
-    families = ordered([each.family for each in lines])
-    drawn: list[Any] = [part for each in lines for part in banded(each, colour_of(each.family, families))]
+    colours = [CLASSES[[*MARKS].index(each.family)] for each in lines]
+    drawn: list[Any] = [part for each, colour in zip(lines, colours, strict=True) for part in banded(each, colour)]
     if chance is not None:
         name = f"chance {in_percent(chance, 1)}"
         drawn.append(line(ends_of(sizes), [chance] * 2, name, OTHERS, 1.5, "dash", hoverinfo="skip"))
     figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=HEIGHT, showlegend=False), sizes)
     top = min(1.02, 1.05 * max((high for each in lines for high in each.high), default=1.0))
-    colours = [colour_of(each.family, families) for each in lines]
     right = ends_of(sizes)[1]
     for each, colour, y in zip(lines, colours, apart([each.mean[-1] for each in lines], top * LABEL), strict=True):
         figure.add_trace(line([each.images[-1], right], [each.mean[-1], y], colour=faint(colour, 0.45), width=1))

@@ -2,7 +2,6 @@
 pays for every difference from its teacher, and what the two tokens of a DeiT do."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -176,15 +175,14 @@ class Temperature(View):
         axis = Axis(log=self.log, percent=not self.log)
         few = given and not (self.every or self.staged)
         compared = {name: each for name, each in given.items() if not (few and found and name in BETWEEN)}
-        said = Said(self.said(of, compared, logits, names))
+        said = self.said(of, compared, logits, names)
         if of is asked:
-            yield said
+            yield Said(said)
         else:  # nobody has chosen this image, and no other place shows it
             instead = f"This page asks {of.name} about “{of.image}”, for of “{asked.image}” it knows nothing."
-            asks = replace(said, text=f"{instead} {said.text}")
-            yield side_by_side(Picture(of.seen_rgb, of.image, share=1), asks, widths=(1, 6))
+            yield side_by_side(Picture(of.seen_rgb, of.image), Said(f"{instead} {said}"), widths=(1, 6))
         if given and not found:
-            yield Line(f"{bundled.title(of.name)} had no teacher that is at hand, so its answer stands alone.")
+            yield Line(f"{bundled.title(of.name)} had no teacher that is at hand.")
         most = FEW if few else MOST
         whose = found and not self.staged  # the teacher's; on a stage of the answer that its sentence is about
         dark = self.dark(found["teacher"], names, most, " of the teacher") if whose else self.dark(logits, names, most)
@@ -200,7 +198,7 @@ class Temperature(View):
             yield Link(f"Show “{of.image}” and {of.name} on all pages", self, of.image, asked.source)
         elif given and not found:
             image = of.image if of.image in INSECTS else INSTEAD
-            yield Link(f"{bundled.title(STUDENT)} beside its teacher", replace(self, source=MODEL), image, STUDENT)
+            yield Link(f"{bundled.title(STUDENT)} beside its teacher", self, image, STUDENT)
         if found:
             below = partial(self.differences, of, found, logits, names, classes)
             yield Folded("What the student pays for every difference", below)

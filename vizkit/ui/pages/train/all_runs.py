@@ -3,7 +3,6 @@
 import streamlit as st
 
 from vizkit.analysis.remarks.evaluation import best_run
-from vizkit.training.recipe import Recipe, fields
 from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
@@ -17,7 +16,7 @@ from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.run_watch import recorded
 from vizkit.views.bundled import title
 
-ALL = "all"
+ALL, MANY = "all", 99
 UNREADABLE = "unknown"
 
 
@@ -90,9 +89,9 @@ def _first_shown(groups: dict[str, dict[str, RunFolder]]) -> dict[str, dict[str,
 def _alike(runs: dict[str, RunFolder]) -> tuple[int, list[str]]:
     """(in how many settings they differ, the first run and the one most like it)."""
     recipes = {name: recipe for name, run in runs.items() if run.metrics() and (recipe := runs_table.recipe_of(run))}
-    (first, *others), many = [*recipes] or [""], len(fields(Recipe))
+    first, *others = [*recipes] or [""]
     each = [(len(runs_table.unequal({first: recipes[first], name: recipes[name]})), [first, name]) for name in others]
-    return min(each, default=(many, [first] if first else []))
+    return min(each, default=(MANY, [*recipes]))
 
 
 def _draw_anew() -> None:
