@@ -92,7 +92,7 @@ EXAMPLES = {
         given([Curve("a", LIST, LIST, [0, 1, 2], [4, 5, 6]), Curve("b", LIST, LIST)], "y")
     ],
 }
-GIVEN_A_FIGURE = {"charts.squared", "charts.framed", "evaluation.data_size.in_same_colours"}
+GIVEN_A_FIGURE = {"charts.squared", "charts.framed"}
 
 
 def builders():

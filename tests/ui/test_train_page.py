@@ -370,6 +370,17 @@ def test_runs_are_compared(runs_home):
     assert charts[0]["layout"]["height"] >= 320
 
 
+def test_two_runs_that_differ_in_one_thing_are_compared_first(runs_home):
+    test = form(train_view="Runs")
+    assert "The runs differ in" not in texts(test), "which would all be reasons"
+    assert list(test.dataframe[1].value.columns[2:]) == ["Test", "Model"]
+    assert list(test.dataframe[0].value.columns[2:4]) == ["Test", "Minutes"], "not cut off on a phone"
+    finished(runs_home, recipe=DIGITS.but({"data": "insects"}))
+    test = form(train_view="Runs")
+    assert test.selectbox(key="runs_data").value == "insects"
+    assert "first" in test.multiselect(key="runs").value
+
+
 def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     finished(runs_home)
     opened_pages = []
@@ -379,7 +390,9 @@ def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     choose(test, run_epoch=1)
     assert "After 1 epoch 40 % of the validation images are right" in texts(test)
     assert [m.value for m in test.metric if m.label == "Test"] == ["–"], "its place is kept"
-    assert "of the finished model" in texts(test)
+    assert "of the finished model** to images that it does not learn from; after epoch 1 no weights were kept" in texts(
+        test
+    )
     assert test.button(key="run_delete")  # it is one's own still
     click(test, "run_evaluate")
     assert opened_pages == ["pages/evaluate.py"]
@@ -681,6 +694,8 @@ def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
     turned = form(train_view="Watch", run=bundled.RECORDED, learned_step="99")  # the third of thirty epochs ends
     rules = [json.loads(chart.proto.spec)["layout"]["shapes"] for chart in turned.get("plotly_chart")]
     assert [[each["x0"] for each in every] for every in rules] == [[3.0]] * 3
+    assert "Answers" not in texts(turned), "those of the finished model would stand beside those of a step"
+    assert choose(turned, run_epoch=1).session_state["learned_step"] == 32, "the last that was kept of epoch 1"
     assert "What it learned" not in texts(form(train_view="Watch", run="bundled:digits_mlp"))
 
 
@@ -705,7 +720,8 @@ def test_the_run_that_is_watched_is_that_of_the_other_views(runs_home, monkeypat
     test.session_state["train_view"] = title
     test.run()
     assert f"Shown is {usual}." in texts(test)
-    assert f"without has no checkpoints to show here: this is {usual}" in texts(test)
+    named = usual.replace("small", "tiny")  # "small ViT" is the network of ViT · insects, another one
+    assert f"without has no checkpoints to show here: this is {named}, another network" in texts(test)
     test.session_state["train_view"] = "Watch"
     test.run()
     assert test.selectbox(key="run").value == "without", "it is not forgotten"

@@ -10,12 +10,12 @@ from vizkit.traces import NotApplicable
 from vizkit.training.recipe import Recipe
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import content, reads
-from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Numbers, Picture, Said, Table, Tiles
+from vizkit.views.blocks import Bars, Chart, Columns, Heading, Line, Link, Numbers, Picture, Said, Table, Tiles
 from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
 from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
-from vizkit.views.distillation.temperature import TYPED, Temperature
-from vizkit.views.settled import settled
+from vizkit.views.distillation.temperature import INSTEAD, STUDENT, TYPED, Temperature
+from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject, no_model, no_picture
 
 NOBODY = Subject(no_model, no_picture())
@@ -98,7 +98,7 @@ def test_the_table_is_what_losses_are_made_of():
     assert scaled == pytest.approx(9 * kl, abs=0.006)
     assert soft == pytest.approx((label + scaled) / 2, abs=0.002)
     assert hard == pytest.approx((label + choice) / 2, abs=0.002)
-    assert sum(bars(view, one)[6].values) == pytest.approx(kl, abs=6e-4)
+    assert sum(bars(view, one)[4].values) == pytest.approx(kl, abs=6e-4)
     kl, scaled, _, choice, soft, hard = losses(replace(view, temperature=8.0, share=1.0), one)
     assert scaled == pytest.approx(64 * kl, abs=0.04)
     assert (soft, hard) == (scaled, choice)
@@ -114,6 +114,8 @@ def test_the_teacher_is_the_one_that_the_student_had(tmp_path, monkeypatch):
     for alone in ("digits_vit", "digits_cnn"):  # which learned from labels
         assert own_teacher(of(alone)) is None
         assert "had no teacher that is at hand" in texts(Temperature(), of(alone))
+        (link,) = shown(Temperature(), of(alone), Link)
+        assert (link.words, link.image, link.model) == ("DeiT · insects beside its teacher", INSTEAD, STUDENT)
         assert not shown(Temperature(), of(alone), Table)
     assert not shown(Temperature(source=TYPED), one, Table)
     monkeypatch.setenv("VIZKIT_RUNS", str(tmp_path))
@@ -131,8 +133,9 @@ def test_a_teacher_of_other_classes_is_none(tmp_path, monkeypatch):
     assert own_teacher(of("digits_vit", name="mine", source="run folder")) is None
 
 
-def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_nearest():
+def test_three_of_five_answers_stand_open_and_the_sentence_names_the_nearest():
     """Each is softened by the same T; KL is summed here by hand."""
+    few, every = Temperature(), Temperature(every=True)
     one = of("insects_deit", "mayfly nymph")
     alone = trained_alone(one)
     assert alone.loaded.name == "bundled:insects_vit"  # the recipe of the student, without its teacher
@@ -142,16 +145,20 @@ def test_five_answers_stand_beside_one_another_and_the_sentence_names_the_neares
     shares = {name: (each.logits.double() / 3).softmax(0) for name, each in given.items()}
     far = {name: float((shares[TEACHER] * (shares[TEACHER] / p).log()).sum()) for name, p in shares.items()}
     del far[TEACHER]
-    least, most = min(far, key=far.__getitem__), max(far, key=far.__getitem__)
-    assert texts(Temperature(), one, Said).startswith(
-        "All answer “mayfly nymph”, which is right. At T = 3 the divergence from the teacher is smallest for "
-        f"{least}, {far[least]:.3f} nats, and largest for {most}, {far[most]:.3f} nats."
+    own = [f"{100 * float(shares[name].max()):.0f} %" for name in (TEACHER, DIST, ALONE)]
+    assert texts(few, one, Said).startswith(
+        f"All answer “mayfly nymph”, which is right. At T = 3 the teacher gives “mayfly nymph” {own[0]}, {DIST} "
+        f"{own[1]}, {ALONE} {own[2]}; the divergence from the teacher is smallest for {DIST}, {far[DIST]:.3f} nats, "
+        f"and largest for {ALONE}, {far[ALONE]:.3f} nats."
     )
-    for column, name in zip(bars(Temperature(), one), given, strict=False):
-        assert max(column.values[:5]) == pytest.approx(float(shares[name].max()))
-        ticks = None if name == TEACHER else pytest.approx(bars(Temperature(), one)[0].values)
-        assert column.before == ticks, "the teacher's answer stands in all others"
-        assert f"{far.get(name, 0):.3f} nats from the teacher" in texts(Temperature(), one) or name == TEACHER
+    for view, names in ((few, (TEACHER, DIST, ALONE)), (every, given)):
+        for column, name in zip(bars(view, one), names, strict=False):
+            assert max(column.values[:5]) == pytest.approx(float(shares[name].max()))
+            ticks = None if name == TEACHER else pytest.approx(bars(view, one)[0].values)
+            assert column.before == ticks, "the teacher's answer stands in all others"
+            assert f"{far.get(name, 0):.3f} nats from the teacher" in texts(view, one) or name == TEACHER
+    assert [each.text for each in shown(few, one, Heading)][3] == "Dark knowledge of the teacher"
+    assert "0.000 nats" not in texts(replace(few, temperature=0.05), one)
 
 
 def test_of_two_tokens_without_a_teacher_at_hand_three_answers_are_seen():
@@ -172,24 +179,24 @@ def test_where_a_student_knows_nothing_a_drawn_insect_is_asked_in_its_place():
     insect = of("insects_deit", "mayfly nymph")
     there, here = [shown(Temperature(), one, Numbers)[0].arrays()["logits"] for one in (photograph, insect)]
     assert there == pytest.approx(here)
-    said = [each.text for each in settled(content(Temperature(), photograph)) if isinstance(each, Said)]
-    assert said[0].startswith("All answer “mayfly nymph”")
-    assert "Asked in place of “china”, which is nothing that DeiT · insects knows." in texts(
-        Temperature(), photograph, Line
-    )
-    assert [each.alt for each in shown(Temperature(), photograph, Picture)] == ["mayfly nymph"]
+    said = [each.text for each in flat(content(Temperature(), photograph)) if isinstance(each, Said)]
+    begin = "This page asks DeiT · insects about “mayfly nymph”, for of “china” it knows nothing. All answer “mayfly"
+    assert said[0].startswith(begin)
+    (beside,) = [each for each in shown(Temperature(), photograph, Columns) if isinstance(each.parts[0][0], Picture)]
+    assert (beside.parts[0][0].alt, type(beside.parts[1][0])) == ("mayfly nymph", Said)
+    assert [each.image for each in shown(Temperature(), photograph, Link)] == ["mayfly nymph"], "the sidebar follows"
     assert not shown(Temperature(), insect, Picture)  # it stands at the side
     for view, one in ((Temperature(), insect), (Temperature(source=TYPED), photograph), (Temperature(), digit)):
-        assert "Asked in place of" not in texts(view, one, Line)
+        assert "This page asks" not in texts(view, one, Said)
 
 
 def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():
     one = of("insects_deit", "mayfly nymph")
     open_ = settled(Temperature().show(one))
     bare = [bars.bars for each in open_ if isinstance(each, Columns) for part in each.parts for bars in part[1:2]]
-    assert len(bare) == 5
+    assert len(bare) == 4
     assert list(bare[0].values[:5]) == sorted(bare[0].values[:5], reverse=True)
-    assert {(len(each.names), each.names[-1]) for each in bare} == {(6, "7 others")}
+    assert [(len(each.names), each.names[-1]) for each in bare] == [(6, "7 others")] * 3 + [(5, "7 others")]
     assert all(sum(each.values) == pytest.approx(1) for each in bare)
     whole = bars(Temperature(every=True), one)[0]
     assert (len(whole.names), whole.names[:5]) == (12, bare[0].names[:5])

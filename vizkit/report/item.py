@@ -173,7 +173,7 @@ def _renamed(view: str, names: dict[str, str], record: dict[str, Any], **more: s
 
 
 FORMER_SCALES = ("each map", "shared", "from 0", "from lowest", "one per method", "0 to 1", "to the largest")
-GONE = {("enlarge", "levels")}
+GONE = {("enlarge", "levels"), ("teacher-gain", "images")}
 """Settings of an earlier version, by view: what they chose stands there always."""
 _FILTERS = {"convolution": "layer", "channel": "channel"}
 FORMER: dict[str, Callable[[dict[str, Any]], View]] = {

@@ -278,6 +278,9 @@ def _open(block: Link) -> None:
     open_view(block.view)
     if block.image:
         st.session_state["image"], st.session_state["models"] = block.image, bundled.usual(block.image)
+    if block.model:
+        choose_first(block.model)
+        st.session_state["focus"] = block.model
 
 
 def _to_report(to: Drawing, block: ToReport) -> None:

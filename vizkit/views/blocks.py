@@ -250,11 +250,13 @@ class Paper(Block):
 
 class Link(Block):
     """A button of a page with these words, to a view by its name in `VIEWS`, or to one of this page as it is set;
-    `image`: of this sample, with the models that are shown of it where nobody has chosen."""
+    `image`: of this sample, with the models that are shown of it where nobody has chosen; `model`: with this one first,
+    by the name of its source."""
 
     words: str
     view: Any
     image: str = ""
+    model: str = ""
 
 
 class ToReport(Block):

@@ -91,9 +91,10 @@ def without_classes(source: str) -> bool:
 
 
 def title(source: str) -> str:
-    """For people: "ViT · insects" for a bundled model, of all others the name itself."""
+    """For people: "ViT · insects" for a bundled model; a run of TABLES is no such model, only smaller; of all others
+    the name itself."""
     model = known(source)
-    return model.title if model else source
+    return model.title if model else source.replace("small", "tiny") if source in TABLES else source
 
 
 def caveat(name: str, image: str) -> str:

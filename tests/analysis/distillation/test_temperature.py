@@ -22,7 +22,7 @@ from vizkit.analysis.distillation.temperature import (
 )
 from vizkit.figure import palette
 from vizkit.figure.class_bars import FLOOR, Axis, ClassBars, distinct, reach
-from vizkit.figure.distillation.lines_at import Line, decades, lines_at
+from vizkit.figure.distillation.lines_at import Line, lines_at
 from vizkit.traces import NotApplicable
 from vizkit.views.distillation import typed_logits
 
@@ -221,8 +221,6 @@ def test_small_words_of_pictures():
     assert [Axis(signed=True).number(x) for x in (0.1, -0.3, 1e-5)] == ["+0.100", "−0.300", "≈ 0"]
     assert [reach([0.3, -0.6]), reach([2.0]), reach([0.0]), reach()] == [1, 2, 1, 1]
     assert distinct(["crane", "cat", "crane"]) == ["crane", "cat", "crane (3)"]
-    assert decades(np.logspace(math.log10(0.05), 2, 9)) == [0.1, 1, 10, 100]
-    assert decades(np.array([0.9, 11.0])) == [1, 2, 5, 10]
 
 
 def test_dots_lie_on_their_lines():

@@ -94,13 +94,27 @@ def test_a_temperature():
 
 
 def test_a_student():
-    far = {"the class token": 0.25, "the mean of both": 0.1, "the network trained alone": 0.0001}
-    begin = "At T = 3 the divergence from the teacher is"
-    assert distillation.distances(far, 3.0) == (
-        f"{begin} smallest for the network trained alone, less than 0.001 nats, and largest for the class token, 0.250 "
-        "nats."
+    far, shares = {"the class token": 0.25, "the ViT": 0.0001}, {"the teacher": 0.5, "the class token": 0.3}
+    assert distillation.distances(far, 3.0, "ant", shares | {"the ViT": 0.5}, 12) == (
+        "At T = 3 the teacher gives “ant” 50 %, the class token 30 %, the ViT 50 %; the divergence from the teacher is "
+        "smallest for the ViT, less than 0.001 nats, and largest for the class token, 0.250 nats."
     )
-    assert distillation.distances({"the mean of both": 0.1}, 3.0) == f"{begin} 0.100 nats."
+    assert distillation.distances({"the class token": 0.1}, 3.0, "ant", shares, 12) == (
+        "At T = 3 the teacher gives “ant” 50 %, the class token 30 %; the class token is 0.100 nats from the teacher."
+    )
+
+
+@pytest.mark.parametrize(
+    "share, words",
+    [
+        (1.0, "all give “ant” 100 %; so low a temperature leaves only the first class, and each is less than"),
+        (0.26, "all give “ant” 26 %; at so high a temperature all 4 classes have nearly the same share, and each is"),
+        (0.5, "all give “ant” 50 %; each is less than 0.001 nats from the teacher."),
+    ],
+)
+def test_answers_that_are_alike_at_a_temperature_are_not_told_apart(share, words):
+    shares = dict.fromkeys(("the teacher", "DeiT", "ViT"), share)
+    assert words in distillation.distances({"DeiT": 1e-5, "ViT": 2e-5}, 3.0, "ant", shares, 4)
 
 
 def test_two_tokens_by_layer():

@@ -451,7 +451,9 @@ EVERY = {
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
     ),
     distillation.distances: lambda: (
-        distillation.distances(dict(zip(LABELS[:count], (p, q), strict=False)), t)
+        distillation.distances(
+            dict(zip(LABELS[:count], (p, q), strict=False)), t, "ant", dict(zip(LABELS, (p, q), strict=False)), 12
+        )
         for p, q, t, count in product(SHARES, SHARES, (1.0, 8.0), (1, 2))
     ),
     distillation.overlapping: lambda: (distillation.overlapping(pair) for pair in product(SHARES, SHARES)),
@@ -862,6 +864,7 @@ PHRASES = {
         attention.named,
         data_size.points,
         data_size.signed,
+        distillation.in_nats,
         positions.at_offset,
         data_set.place_in_words,
         sequences.looker,

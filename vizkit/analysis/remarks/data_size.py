@@ -53,9 +53,12 @@ def helps(kind: str, gains: Mapping[int, Estimate]) -> str:
     test = f"after Holm for {len(gains)} comparisons, {runs} of each" if len(gains) > 1 else f"by {runs} of each"
     if not sure:
         images, gain = max(gains.items(), key=lambda row: abs(row[1].mean))
-        largest = points(gain, f"95 % interval{', not corrected,' if len(gains) > 1 else ''} ")
-        which = "the largest difference" if len(gains) > 1 else "the difference"
-        return f"A {kind} is not shown to help or to harm {test}; {which} is {largest}, with {images:,} images."
+        many = len(gains) > 1
+        size = points(_size(gain), f"95 % interval{', not corrected,' if many else ''} ")
+        largest = f", the largest of {len(gains)} differences" if many else ""
+        verb = "costs" if gain.mean < 0 else "adds"
+        words = f"With {images:,} images a {kind} {verb} {size}{largest}"
+        return f"{words}; {test}, no difference is shown to be more than chance."
     verbs = {
         verb: [
             f"{points(_size(gain), '95 % interval ')} with {images:,} images"

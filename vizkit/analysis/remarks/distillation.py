@@ -38,14 +38,30 @@ def answered(answers: Mapping[str, str], right: str) -> str:
     return f"{'Both' if len(answers) == 2 else 'All'} answer “{label}”{verdict}."
 
 
-def distances(nats: Mapping[str, float], temperature: float) -> str:
-    """`nats`: the divergence from the teacher's answer at T, by whose answer."""
+def in_nats(divergence: float) -> str:
+    return f"{'less than 0.001' if divergence < 0.0005 else f'{divergence:.3f}'} nats"
+
+
+def distances(
+    nats: Mapping[str, float], temperature: float, label: str, shares: Mapping[str, float], classes: int
+) -> str:
+    """What all give the teacher's first class `label` of so many at T, `shares`, by whose answer, the teacher's first;
+    `nats`: the divergence of each other one from the teacher's answer."""
+    words = {name: percent(share) for name, share in shares.items()}
+    (first, own), *others = words.items()
+    given = ", ".join([f"{first} gives “{label}” {own}", *(f"{name} {share}" for name, share in others)])
+    if len({*words.values()}) == 1:
+        given = f"all give “{label}” {own}"
     least, most = (choose(nats, key=nats.__getitem__) for choose in (min, max))
-    begin = f"At T = {temperature:g} the divergence from the teacher is"
-    low, high = ("less than 0.001" if nats[name] < 0.0005 else f"{nats[name]:.3f}" for name in (least, most))
-    if least == most:
-        return f"{begin} {low} nats."
-    return f"{begin} smallest for {least}, {low} nats, and largest for {most}, {high} nats."
+    low, high = in_nats(nats[least]), in_nats(nats[most])
+    far = f"the divergence from the teacher is smallest for {least}, {low}, and largest for {most}, {high}"
+    if low == high:
+        far = f"{least if len(nats) == 1 else 'each'} is {low} from the teacher"
+        if min(shares.values()) >= 0.995:
+            far = f"so low a temperature leaves only the first class, and {far}"
+        elif max(shares.values()) * classes < 1.1:
+            far = f"at so high a temperature all {classes} classes have nearly the same share, and {far}"
+    return f"At T = {temperature:g} {given}; {far}."
 
 
 def overlapping(shares: Sequence[float]) -> str:

@@ -12,7 +12,7 @@ from vizkit.percent import in_percent
 MOST_TIED = 3  # mistakes of one number that are named
 EPOCHS = 3  # in which one accuracy has to be ahead
 SETTINGS = 3  # that are named
-CLEARLY = 0.1  # a share beyond that of chance
+CLEARLY = 0.1  # a share beyond that of chance, and one accuracy beyond another
 ONE_WAY = 0.9  # of a calibration error, where it is nearly all in one direction
 
 
@@ -41,12 +41,13 @@ def most_frequent_mistake(
 def ahead(
     train: Sequence[float], validation: Sequence[float], harder: Sequence[str], images: tuple[int, int] | None
 ) -> str:
-    """The two accuracies, 0 to 1 epoch by epoch, and which is ahead, where the same one was so by two standard errors
-    in each of the last `EPOCHS`: a single epoch may lie anywhere. `harder`: what is done to training images alone ("are
-    turned"). `images`: how many there are to train on and to validate, None where nobody knows."""
+    """The two accuracies, 0 to 1 epoch by epoch, and why one is ahead by a point, where it was so by two standard
+    errors in each of the last `EPOCHS`: a single epoch may lie anywhere, but for one that is ahead `CLEARLY`. `harder`:
+    what is done to training images alone ("are turned"). `images`: how many there are to train on and to validate, None
+    where nobody knows."""
     begin = f"After {counted(len(train), 'epoch')} {percent(validation[-1])} of the validation images are right and "
     begin += f"{percent(train[-1])} of those in training"
-    if images is None or len(train) < EPOCHS:
+    if images is None or abs(train[-1] - validation[-1]) < (CLEARLY if len(train) < EPOCHS else 0.01):
         return f"{begin}."
     recent = [*zip(train, validation, strict=True)][-EPOCHS:]
     beyond = [2 * math.sqrt(sum(p * (1 - p) / n for p, n in zip(each, images, strict=True))) for each in recent]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from vizkit.figure.charts import Figure, laid_out, line, literal, rule
+from vizkit.figure.charts import LOGARITHMIC, Figure, laid_out, line, literal, rule
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def lines_at(
         )
     figure = laid_out(drawn, x_title, y_title, height=height)
     rule(figure, at)
-    figure.update_xaxes(type="log", range=np.log10([x[0], x[-1]]).tolist(), tickvals=decades(x))
+    figure.update_xaxes(LOGARITHMIC, range=np.log10([x[0], x[-1]]).tolist(), dtick=1)
     if log_y:
         figure.update_yaxes(type="log", exponentformat="power", dtick=1 if y_domain is None else 2)
     if y_domain:
@@ -63,11 +63,3 @@ def lines_at(
     elif not log_y:
         figure.update_yaxes(rangemode="tozero")
     return figure
-
-
-def decades(x: np.ndarray) -> list[float]:
-    """1, 2 and 5 of every power of ten on the axis: few enough to read."""
-    powers = range(int(np.floor(np.log10(x[0]))), int(np.ceil(np.log10(x[-1]))) + 1)
-    ticks = [round(m * 10.0**power, 10) for power in powers for m in (1, 2, 5)]
-    inside = [tick for tick in ticks if x[0] * 0.999 <= tick <= x[-1] * 1.001]
-    return inside if len(inside) <= 6 else [tick for tick in inside if f"{tick:e}"[0] == "1"]

@@ -8,13 +8,19 @@ from typing import Any
 import numpy as np
 
 from vizkit.figure.charts import Figure, band, laid_out, line, literal
-from vizkit.figure.evaluation.accuracy_cost import colour_of, ordered
-from vizkit.figure.palette import OTHERS, faint
+from vizkit.figure.palette import CLASSES, OTHERS, faint
 from vizkit.percent import in_percent
 
-SYMBOLS = {"MLP": "cross", "CNN": "circle", "ViT": "square", "DeiT": "triangle-up", "Swin": "diamond"}
-MARKS = {"MLP": "✚✚", "CNN": "●○", "ViT": "■□", "DeiT": "▲△", "Swin": "◆◇"}
-STROKES = {"solid": "─", "dash": "╌", "dot": "┈"}  # the same in words
+TAUGHT = "DeiT with a teacher"
+MARKS = {
+    "CNN": ("circle", "●"),
+    "ViT": ("square", "■"),
+    "DeiT": ("triangle-up", "▲"),
+    "Swin": ("diamond", "◆"),
+    "MLP": ("cross", "✚"),
+    TAUGHT: ("triangle-down", "▼"),
+}
+"""Of the points of a family, and the same in words; in the order of their colours, as `accuracy_cost` has them."""
 HEIGHT = 480
 LABEL = 0.045  # of the axis, from one name at the end of a line to the next
 
@@ -22,8 +28,7 @@ LABEL = 0.045  # of the axis, from one name at the end of a line to the next
 @dataclass(frozen=True)
 class Line:
     """One method, by `name` and by the `family` that gives it its colour. Shares, at so many training `images`: the
-    mean with the `low` and `high` end of its interval. `dash`, `hollow`: to tell methods of one family apart;
-    `main`: a thick line with its band."""
+    mean with the `low` and `high` end of its interval."""
 
     name: str
     family: str
@@ -31,39 +36,25 @@ class Line:
     mean: Sequence[float]
     low: Sequence[float]
     high: Sequence[float]
-    dash: str = "solid"
-    hollow: bool = False
-    main: bool = True
 
 
 def data_size(lines: Sequence[Line], chance: float | None, sizes: Sequence[int]) -> Figure:
-    """Logarithmic in the pictures; a band from `low` to `high`; at the right the name of every line, with its own mark
-    and dashes. `chance`: what a guess reaches, a dashed line. `sizes`: the ticks."""
-    families = ordered([each.family for each in lines])
-    drawn: list[Any] = [part for each in lines for part in banded(each, colour_of(each.family, families))]
+    """Logarithmic in the pictures; a band from `low` to `high`; at the right the name of every line, with its own mark.
+    `chance`: what a guess reaches, a dashed line. `sizes`: the ticks."""
+    colours = [CLASSES[[*MARKS].index(each.family)] for each in lines]
+    drawn: list[Any] = [part for each, colour in zip(lines, colours, strict=True) for part in banded(each, colour)]
     if chance is not None:
         name = f"chance {in_percent(chance, 1)}"
         drawn.append(line(ends_of(sizes), [chance] * 2, name, OTHERS, 1.5, "dash", hoverinfo="skip"))
     figure = _logarithmic(laid_out(drawn, "training images", "test accuracy", height=HEIGHT, showlegend=False), sizes)
     top = min(1.02, 1.05 * max((high for each in lines for high in each.high), default=1.0))
-    colours = [colour_of(each.family, families) for each in lines]
     right = ends_of(sizes)[1]
     for each, colour, y in zip(lines, colours, apart([each.mean[-1] for each in lines], top * LABEL), strict=True):
         figure.add_trace(line([each.images[-1], right], [each.mean[-1], y], colour=faint(colour, 0.45), width=1))
-        mark = MARKS[each.family][each.hollow] if each.family in MARKS else ""
-        _named(figure, f"{mark} {STROKES[each.dash]} {literal(each.name)}", y, colour)
+        _named(figure, f"{MARKS[each.family][1]} {literal(each.name)}", y, colour)
     if chance is not None:
         _named(figure, f"chance {in_percent(chance, 1)}", chance, None)
     return figure.update_yaxes(range=[0, top], tickformat=".0%").update_layout(margin={"r": 134})
-
-
-def in_same_colours(figure: Figure, lines: Sequence[Line]) -> Figure:
-    """Another figure of these methods, each in the colour that `data_size` gives it."""
-    families = ordered([each.family for each in lines])
-    for each in lines:
-        colour = colour_of(each.family, families)
-        figure.update_traces(line_color=colour, marker_color=colour, selector={"name": each.name})
-    return figure
 
 
 def _named(figure: Figure, text: str, y: float, colour: str | None) -> None:
@@ -82,23 +73,21 @@ def apart(places: Sequence[float], least: float) -> list[float]:
 
 
 def banded(method: Line, colour: str) -> list[Any]:
-    """Its band, where it has one, and its means."""
-    symbol = SYMBOLS.get(method.family, "cross")
+    """Its band and its means."""
     means = line(
         list(method.images),
         list(method.mean),
         method.name,
         colour,
-        2.5 if method.main else 1.5,
-        method.dash,
+        2.5,
         mode="lines+markers",
         legendgroup=method.name,
-        marker={"size": 9, "symbol": f"{symbol}-open" if method.hollow else symbol, "line": {"width": 1.5}},
+        marker={"size": 9, "symbol": MARKS[method.family][0], "line": {"width": 1.5}},
         customdata=list(zip(method.low, method.high, strict=True)),
         hovertemplate="%{x:,} images: %{y:.1%} (%{customdata[0]:.1%} to %{customdata[1]:.1%})"
         "<extra>%{fullData.name}</extra>",
     )
-    return [band(method.images, method.low, method.high, colour, method.name), means] if method.main else [means]
+    return [band(method.images, method.low, method.high, colour, method.name), means]
 
 
 def ends_of(sizes: Sequence[int]) -> list[float]:

@@ -34,12 +34,10 @@ def learning_curves(
     *,
     x: str = "epoch",
     percent: bool = False,
-    whole: bool = False,
     log: bool = False,
     height: int = 340,
 ) -> Figure:
-    """Told apart by colour and shape, with one hover line across all of them. `whole`: the axis goes from 0 to 1, so
-    that figures can be compared. `log`: a logarithmic y axis."""
+    """Told apart by colour and shape, with one hover line across all of them. `log`: a logarithmic y axis."""
     style = ".1%" if percent else ".4g"
     drawn = [part for index, line in enumerate(lines) for part in parts(line, index, style)]
     legend = len(lines) > 1
@@ -63,7 +61,7 @@ def learning_curves(
     if log:
         return figure.update_yaxes(LOGARITHMIC | ({"tickformat": ".0%"} if percent else {}))
     ticks = {"tickformat": ".3~p"} if percent else {"exponentformat": "power"}  # 87.5 %, and no µ for millionths
-    return figure.update_yaxes(ticks, range=[0, 1.02] if whole else None)
+    return figure.update_yaxes(ticks)
 
 
 def parts(curve: Curve, index: int, style: str) -> list[Any]:

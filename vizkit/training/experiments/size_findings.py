@@ -13,10 +13,14 @@ TEACHERS = {
 
 
 def findings(study: Study) -> list[str]:
-    """Of the fewest and of the most pictures who leads, and each teacher that changes anything."""
-    leads = [lead(study, images) for images in dict.fromkeys((study.sizes[0], study.sizes[-1]))]
+    """Who leads, and each teacher that changes anything."""
     taught = [teacher_finding(*each) for each in teacher_gains(study).items() if remarks.shown(several(each[1]))]
-    return [each for each in (*leads, *taught) if each is not None]
+    return [*leads(study), *taught]
+
+
+def leads(study: Study) -> list[str]:
+    """Of the fewest and of the most pictures who is best."""
+    return [said for at in dict.fromkeys((study.sizes[0], study.sizes[-1])) if (said := lead(study, at))]
 
 
 def lead(study: Study, images: int) -> str | None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from vizkit.analysis.comparison.seed_interval import Estimate, accuracy, difference
-from vizkit.figure.training.learning_curves import Curve
 from vizkit.training.experiments.data_size import METHODS, name_of
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
@@ -141,24 +140,6 @@ def outcomes(runs: Iterable[RunFolder]) -> list[Outcome]:
             tests.setdefault(key, {})[recipe.seed] = result["test_accuracy"]
             images[key] = min(images.get(key, result["test_images"]), result["test_images"])
     return [Outcome(*key, by_seed, images[key]) for key, by_seed in tests.items()]
-
-
-def curves(study: Study, images: int, what: str) -> list[Curve]:
-    """One curve for each method that has finished an epoch on so many pictures: mean, lowest and highest of its seeds.
-    `what`: "val_accuracy", "train_loss" …"""
-    lines = []
-    for method in METHODS:
-        values: dict[int, list[float]] = {}
-        for run in study.runs:
-            if (method_of(run), run.recipe.images) == (method, images):
-                for line in run.metrics():
-                    values.setdefault(line["epoch"], []).append(line[what])
-        at = tuple(sorted(values))
-        if at:
-            means = tuple(sum(values[epoch]) / len(values[epoch]) for epoch in at)
-            lows, highs = (tuple(end(values[epoch]) for epoch in at) for end in (min, max))
-            lines.append(Curve(method, at, means, lows, highs))
-    return lines
 
 
 def seconds_of(runs: Sequence[RunFolder], method: str) -> float | None:

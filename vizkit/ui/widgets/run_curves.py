@@ -55,9 +55,10 @@ def choose_log(axes: Axes) -> Axes:
     return replace(axes, log=bool(log))
 
 
-def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0, step: int = 0) -> None:
+def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0, step: int = 0, below: Any = None) -> None:
     """Loss, accuracy (or what its task is judged by) and learning rate of one run; between two epochs its loss and rate
-    so far. `upto`: the epoch from which on all is faint, 0 for none. `step`: where a rule stands, 0 for none."""
+    so far. `upto`: the epoch from which on all is faint, 0 for none. `step`: where a rule stands, 0 for none. `below`:
+    where the rate stands, beside the others where none is given."""
     metrics = run.metrics()
     at = along(metrics, axes.x, steps_of(run))
     if metrics and not at:
@@ -66,7 +67,7 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0, step:
     ended = metrics[-1]["epoch"] if metrics else 0
     points = [point for point in points if point.epoch > ended]  # of one that has ended since, the line would run back
     mark = place_of(step, metrics, at, steps_of(run))
-    left, middle, right = st.columns(3)
+    left, middle, *right = st.columns(2 if below else 3)
     loss = by_epoch(metrics, "loss", at, axes, upto)
     rate = [(place, epoch["rate"]) for place, epoch in zip(at, metrics, strict=False)]
     if points and live:
@@ -84,7 +85,7 @@ def of_run(run: RunFolder, points: list[Point], axes: Axes, upto: int = 0, step:
             percent=measure.percent,
             mark=mark,
         )
-    with right:
+    with below or right[0]:
         draw([line("learning rate", rate, upto=upto)] if rate else [], "learning rate", "run_rate", axes, mark=mark)
 
 

@@ -18,12 +18,12 @@ from vizkit.ui.sidebar.inputs import take
 from vizkit.ui.widgets.data_choice import SIDE_PX, row, square
 
 
-def show(run: RunFolder, whose: str = "of the last epoch") -> None:
+def show(run: RunFolder, whose: str = "of the last epoch", more: str = "") -> None:
     """Pictures with the answer below: a tick, or a cross and what it should have been."""
     shown = run.read("samples.json")
     if not shown:
         return
-    st.markdown(f"**Answers {whose}** to images that it does not learn from")
+    st.markdown(f"**Answers {whose}** to images that it does not learn from{more}")
     try:
         recipe = run.recipe
         with st.spinner("Opening validation images …"):

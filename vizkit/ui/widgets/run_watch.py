@@ -24,9 +24,7 @@ from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views import bundled
 from vizkit.views.controls import Control
 from vizkit.views.view import How
-from vizkit.work_folder import FINAL, steps_in
-
-LEARNED_STEP = "learned_step"  # of the view Learned, below the curves
+from vizkit.work_folder import FINAL
 
 HELP = "All runs here, the latest first, and those of the models that come with vizkit."
 WORDS = {
@@ -64,10 +62,11 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
     if own:
         _actions(run)
     if epoch:
-        played(run, axes, name, epoch, own)
+        run_choice.turn(run, epoch)
+        also = played(run, axes, name, epoch, own, below)
     else:
         show(run, axes)
-    also = below(name, run)
+        also = below(name, run)
     card(run)
     how(also)
 
@@ -97,32 +96,39 @@ def choose_epoch(count: int) -> int:
     return epoch
 
 
-def played(run: RunFolder, axes: run_curves.Axes, name: str, epoch: int, own: bool) -> None:
-    """As it was after an epoch."""
+def played(
+    run: RunFolder,
+    axes: run_curves.Axes,
+    name: str,
+    epoch: int,
+    own: bool,
+    below: Callable[[str, RunFolder], How | None],
+) -> How | None:
+    """As it was after an epoch. Where nothing is drawn `below`, the answers are those of the finished model."""
     metrics, result = run.metrics(), run.read("result.json")
     before = metrics[:epoch]
     if own:
         head(run, jobs().state(run))
     say(run, before)
-    run_curves.of_run(run, [], axes, epoch, turned_to(run))
-    boxes(run, {}, before, "done", result if epoch == len(metrics) else _untested(result))
-    run_samples.show(run, "of the finished model")
+    curves, answers, cards, rate = (*(st.container() for _ in range(3)), st.columns(2)[0])
+    with curves:
+        run_curves.of_run(run, [], axes, epoch, run_choice.turned_to(run), rate)
+    with answers:
+        if (also := below(name, run)) is None:
+            lost = "" if epoch == len(metrics) else f"; after epoch {epoch} no weights were kept"
+            run_samples.show(run, "of the finished model", lost)
+    with cards:
+        boxes(run, {}, before, "done", result if epoch == len(metrics) else _untested(result))
     if run.has_model and run.learns_pictures and name != bundled.RECORDED:
         with st.container(horizontal=True):
             look_buttons(f"run:{run.name}" if own else name, run)
+    return also
 
 
 def _untested(result: dict[str, Any]) -> dict[str, Any]:
     """Before the end the test is not known, and its box keeps its place."""
     before = {name: value for name, value in result.items() if not name.startswith("test_right")}
     return {name: value if name == "test_images" else None for name, value in before.items()}
-
-
-def turned_to(run: RunFolder) -> int:
-    """The step whose answers are shown below the curves, 0 for the last one."""
-    kept = steps_in(run.path) if run.has_model else []
-    asked = str(st.session_state.get(LEARNED_STEP, st.query_params.get(LEARNED_STEP)))  # of a link it is drawn later
-    return next((step for step in kept[:-1] if str(step) == asked), 0)
 
 
 def say(run: RunFolder, metrics: list[dict[str, Any]]) -> None:

@@ -8,7 +8,7 @@ TYPED = "typed logits"
 VIEWS = (
     Entry(
         "Teacher and student",
-        "What a student has learned from its teacher, and any answer softened by the temperature.",
+        "An answer softened by the temperature; that of a student beside its teacher's.",
         "distillation.temperature:Temperature",
         "",
         fragment=False,
@@ -38,7 +38,7 @@ VIEWS = (
                 "Data size",
                 "evaluate",
                 "data-size",
-                {"runs": "runs", "images": "images"},
+                {"runs": "runs"},
                 {"shows": "every network"},
             ),
             Former("", name="augmentation", settings={"shows": "the paper"}),

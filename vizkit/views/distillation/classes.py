@@ -59,3 +59,9 @@ def class_names(of: Subject) -> tuple[str, ...]:
             "own."
         )
     return tuple(loaded.label(index) for index in range(len(of.seen.logits)))
+
+
+def known_label(of: Subject, names: tuple[str, ...]) -> str:
+    """The class that a sample shows, where the model knows it; "" else."""
+    known = of.image.removeprefix("digit ")
+    return known if known in names else ""

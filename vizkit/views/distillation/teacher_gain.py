@@ -1,5 +1,5 @@
 """Does it help? Test accuracy by the number of training images: a DeiT with a teacher, its teacher, and the DeiT alone;
-or an MLP, a CNN, a Swin, a ViT and all DeiTs; or what the paper found."""
+or an MLP, a CNN, a Swin and a ViT beside them; or what the paper found."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,23 +11,21 @@ from vizkit.analysis.remarks.distillation import worth
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 from vizkit.figure.charts import paired_bars
+from vizkit.figure.evaluation.data_size import TAUGHT, data_size
 from vizkit.figure.evaluation.data_size import Line as Drawn
-from vizkit.figure.evaluation.data_size import data_size, in_same_colours
-from vizkit.figure.training.learning_curves import learning_curves
 from vizkit.percent import in_percent
 from vizkit.training.experiments.data_size import METHODS
-from vizkit.training.experiments.size_findings import TEACHERS, UNTAUGHT, findings, teacher_finding, teacher_gains
-from vizkit.training.experiments.size_results import Outcome, Study, curves, method_of, studies
+from vizkit.training.experiments.size_findings import TEACHERS, UNTAUGHT, leads, teacher_finding, teacher_gains
+from vizkit.training.experiments.size_results import Outcome, Study, method_of, studies
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Process, Said, Table, side_by_side
+from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Process, Said, Table
 from vizkit.views.controls import choice
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
 SHIPPED = bundled.FOLDER / "experiments" / "data_size"
 NONE = "none yet"
-DASHES = {"soft": "dot", "hard": "dash"}
 PAIR, EVERY, PAPER = "student and teacher", "every network", "the paper"
 PUBLISHED = (  # Touvron et al. 2021, table 3: top-1 on ImageNet at 224², percent
     ("no teacher", 72.2, 79.8, 81.8),
@@ -74,16 +72,11 @@ def titles(of: Sequence[Subject]) -> list[str]:
     return [*offered()] or [NONE]
 
 
-def sizes(of: Sequence[Subject], view: "DoesItHelp") -> list[str]:
-    study = view.study
-    return [f"{images:,} images" for images in study.sizes] if study else [NONE]
-
-
 class DoesItHelp(View):
     """Whether a teacher makes a DeiT more accurate, by the number of training images."""
 
     shows: Literal["student and teacher", "every network", "the paper"] = choice(
-        "Show", (PAIR, EVERY, PAPER), "All lines of one study; or the published results.", key="gain_shows"
+        "Show", (PAIR, EVERY, PAPER), "The networks of one study; or the published results.", key="gain_shows"
     )
     taught: Literal["DeiT hard, all", "DeiT hard, same", "DeiT soft, all", "DeiT soft, same"] = choice(
         "Teacher",
@@ -93,7 +86,7 @@ class DoesItHelp(View):
         words=TEACHERS,
         listed=True,
         key="gain_teacher",
-        when=lambda view: view.shows == PAIR,
+        when=lambda view: view.shows != PAPER,
     )
     runs: str | None = choice(
         "Runs",
@@ -103,23 +96,13 @@ class DoesItHelp(View):
         key="size_runs",
         when=lambda view: view.shows != PAPER,
     )
-    images: str | None = choice(
-        "Curves by epoch",
-        sizes,
-        "By how many images: of the curves below.",
-        follows=True,
-        listed=True,
-        key="size_epochs",
-        when=lambda view: view.shows == EVERY,
-    )
 
     overlays = False
     how = How(
         "Each line is one network that learned from 100 to 12,000 of the same images, and each point the share of "
         "unseen test images that it then named; bands are 95 % intervals over seeds and test images. A line that is "
         "low on the left and rises to the right needs many images: a convolution has locality and translation "
-        "equivariance built in, a transformer has to learn them. Among all networks a DeiT with the teacher of the "
-        "same images is hollow, with that of all of them filled; hard labels are dashes, soft ones dots.",
+        "equivariance built in, a transformer has to learn them.",
         r"\mathcal L = (1-\lambda)\,\mathrm{CE}(z_s, y) + \lambda \begin{cases} T^2\,\mathrm{KL}\!\left("
         r"p_t^{(T)} \,\|\, p_s^{(T)}\right) & \text{soft} \\ \mathrm{CE}(z_s, \arg\max z_t) & \text{hard} \end{cases}"
         r"\qquad \pm\, t_{.975}(\nu)\,\sqrt{\tfrac{s^2}{n_\text{seeds}} + \tfrac{p(1-p)}{N_\text{test}}}",
@@ -167,10 +150,12 @@ class DoesItHelp(View):
         if not gained:
             yield Line(f"These runs have no DeiT with a {kind}; choose another teacher, or train them below.")
             return
-        yield Said(teacher_finding(kind, gained))
+        plain, best = PUBLISHED[0][-1], max(values[-1] for name, *values in PUBLISHED if name.startswith(kind[:4]))
+        paper = f"On ImageNet the paper of DeiT reports {best - plain:+.1f} points for a {kind[:4]} one."
+        yield Said(f"{teacher_finding(kind, gained)} {paper}")
         cnns = study.of("CNN")
-        lines = [replace(line_of(self.taught, study.of(self.taught)), name="DeiT with it", dash="solid", main=True)]
-        lines += [replace(line_of(study.control, study.of(study.control)), family="ViT", dash="dash")]
+        lines = [replace(line_of(self.taught, study.of(self.taught)), name="DeiT with it")]
+        lines.append(line_of(study.control, study.of(study.control)))
         if cnns:
             whole = cnns if same else [replace(cnns[-1], images=images) for images in study.sizes]
             lines += [replace(line_of("CNN", whole), name="its teacher")]
@@ -182,8 +167,9 @@ class DoesItHelp(View):
         yield Folded("All four teachers in numbers", partial(gain_table, study))
 
     def every(self, of: Subject, study: Study, chance: float | None) -> Blocks:
-        yield from (Said(said) for said in findings(study))
-        lines = [line_of(method, outcomes) for method in METHODS if (outcomes := study.of(method))]
+        yield Said(" ".join(leads(study)))
+        shown = [method for method in METHODS if method in (*UNTAUGHT, self.taught)]
+        lines = [line_of(method, outcomes) for method in shown if (outcomes := study.of(method))]
         yield Chart(data_size(lines, chance, study.sizes), f"Test accuracy against training images: {reached(lines)}")
         cells = {
             method: {f"{images:,} images": cell(study.at(method, images)) for images in study.sizes}
@@ -192,26 +178,6 @@ class DoesItHelp(View):
         }
         rows = tuple({"Method": method, **accuracies} for method, accuracies in cells.items())
         yield Table(rows, "Test accuracy by method and number of images", conditions(study, parameters(of, study)))
-        yield Folded("By epoch: learned, or learned by heart?", partial(self.by_epoch, study, lines))
-
-    def by_epoch(self, study: Study, lines: Sequence[Drawn]) -> Blocks:
-        """Training against validation accuracy: what is learned by heart."""
-        names = {f"{images:,} images": images for images in study.sizes}
-        name = self.images if self.images in names else next(iter(names))
-        charts = []
-        for what, heading in (
-            ("train_accuracy", "On its training images, augmented"),
-            ("val_accuracy", "On validation images"),
-        ):
-            figure = learning_curves(curves(study, names[name], what), "accuracy", percent=True, whole=True)
-            figure = in_same_colours(figure, lines)
-            charts.append(Chart(figure, f"{heading}, by epoch, {name}", f"{heading}: {name}"))
-        yield side_by_side(*charts)
-        yield Line(
-            "An epoch shows every run as many images. A high accuracy on the left with a low one on the right is a "
-            "set learned by heart. A ViT and a DeiT see half of the patches while they train, and a DeiT's class head "
-            "is judged alone."
-        )
 
 
 def reached(lines: Sequence[Drawn]) -> str:
@@ -269,17 +235,14 @@ def labels_of(data: str, data_seed: int) -> tuple[str, ...]:
 
 
 def line_of(method: str, outcomes: Sequence[Outcome]) -> Drawn:
-    estimates, about = [outcome.estimate for outcome in outcomes], METHODS[method]
+    estimates = [outcome.estimate for outcome in outcomes]
     return Drawn(
         method,
-        method.split()[0],
+        TAUGHT if METHODS[method].teacher else method.split()[0],
         [outcome.images for outcome in outcomes],
         [each.mean for each in estimates],
         [max(0.0, each.low) for each in estimates],
         [min(1.0, each.high) for each in estimates],
-        dash=DASHES.get(about.distillation, "solid") if about.teacher else "solid",
-        hollow=about.teacher == "same",
-        main=not about.teacher,
     )
 
 

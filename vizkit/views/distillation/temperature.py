@@ -41,6 +41,7 @@ from vizkit.views.blocks import (
     Folded,
     Heading,
     Line,
+    Link,
     Numbers,
     Part,
     Picture,
@@ -51,8 +52,8 @@ from vizkit.views.blocks import (
 )
 from vizkit.views.controls import choice, folder, number, switch, text
 from vizkit.views.distillation import TYPED, tokens
-from vizkit.views.distillation.beside import ALONE, CLS, DIST, TEACHER, Answer, answers_of
-from vizkit.views.distillation.classes import MOST, TEMPERATURES, Classes, class_names
+from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, Answer, answers_of
+from vizkit.views.distillation.classes import MOST, TEMPERATURES, Classes, class_names, known_label
 from vizkit.views.distillation.labelled import FOLDER, WORDS
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
 from vizkit.views.subject import Subject
@@ -65,7 +66,8 @@ LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly h
 TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
 BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
 NOTHING = torch.zeros(0)
-INSTEAD = "mayfly nymph"
+BETWEEN = (CLS, MEAN)  # the distillation token is nearer to the teacher, and the network alone farther
+INSTEAD, STUDENT = "mayfly nymph", "bundled:insects_deit"
 
 
 class Temperature(View):
@@ -99,8 +101,8 @@ class Temperature(View):
         "Log scale", "Shows what is too small for a bar: equal steps are equal factors.", key="log_scale"
     )
     every: bool = switch(
-        "All classes",
-        "A bar for each class, not only for the first five.",
+        "All answers and classes",
+        "A bar for each class, not only for the first five; of a DeiT the class token and the mean of both tokens too.",
         key="all_classes",
         more=True,
         when=lambda view: view.source == MODEL,
@@ -171,33 +173,35 @@ class Temperature(View):
         found = self.apart(given[TEACHER].logits, logits) if TEACHER in given else {}
         classes = Classes.of(found.get("teacher", logits), names)  # in the order of the teacher, whom all are held to
         axis = Axis(log=self.log, percent=not self.log)
-        yield Said(self.said(of, given, logits, names))
-        if of is not asked:  # nobody has chosen this image, and no other place shows it
-            yield Picture(of.seen_rgb, of.image, of.image, share=0.12)
-            yield Line(f"Asked in place of “{asked.image}”, which is nothing that {of.name} knows.")
-        most = FEW if given and not (self.every or self.staged) else MOST
-        columns = [*self.columns(given, found.get("teacher"), logits, names, axis, most)]
-        if found:
-            yield side_by_side(*columns)
-        else:
-            yield side_by_side(*columns, self.dark(logits, names, most))
-        if found and not self.staged:
-            yield Line("Grey ticks: the teacher’s answer.")
+        few = given and not (self.every or self.staged)
+        compared = {name: each for name, each in given.items() if not (few and found and name in BETWEEN)}
+        said = self.said(of, compared, logits, names)
+        if of is asked:
+            yield Said(said)
+        else:  # nobody has chosen this image, and no other place shows it
+            instead = f"This page asks {of.name} about “{of.image}”, for of “{asked.image}” it knows nothing."
+            yield side_by_side(Picture(of.seen_rgb, of.image), Said(f"{instead} {said}"), widths=(1, 6))
+        if given and not found:
+            yield Line(f"{bundled.title(of.name)} had no teacher that is at hand.")
+        most = FEW if few else MOST
+        whose = found and not self.staged  # the teacher's; on a stage of the answer that its sentence is about
+        dark = self.dark(found["teacher"], names, most, " of the teacher") if whose else self.dark(logits, names, most)
+        columns = [*self.columns(compared, found.get("teacher"), logits, names, axis, most)]
+        yield from [side_by_side(*columns, dark)] if len(columns) < 4 else [side_by_side(*columns), side_by_side(dark)]
+        if whose:
+            yield Line("Grey ticks: the teacher’s answer; of its dark knowledge the same at T = 1.")
         elif self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
-        if found and self.staged:  # of the answer that its sentence is about
-            yield side_by_side(self.dark(logits, names, most))
-        elif found:
+        if given and not of.loaded.trained:
+            yield Line(f"{of.name} is untrained: its answers mean nothing.")
+        if of is not asked:
+            yield Link(f"Show “{of.image}” and {of.name} on all pages", self, of.image, asked.source)
+        elif given and not found:
+            image = of.image if of.image in INSECTS else INSTEAD
+            yield Link(f"{bundled.title(STUDENT)} beside its teacher", self, image, STUDENT)
+        if found:
             below = partial(self.differences, of, found, logits, names, classes)
-            yield Folded("Dark knowledge, and what the student pays", below)
-        if given:
-            if not found:
-                yield Line(
-                    f"{bundled.title(of.name)} had no teacher that is at hand. Of a student, such as DeiT · insects, "
-                    "its own teacher is shown here, with what the student pays for every difference."
-                )
-            if not of.loaded.trained:
-                yield Line(f"{of.name} is untrained: its answers mean nothing.")
+            yield Folded("What the student pays for every difference", below)
         every = Chart(
             self.by_temperature(logits, classes),
             "Probability of every class from T = 0.05 to 100, and the entropy",
@@ -230,8 +234,7 @@ class Temperature(View):
     def differences(
         self, of: Subject, found: Mapping[str, Tensor], logits: Tensor, names: tuple[str, ...], classes: Classes
     ) -> Blocks:
-        """What the term means: how the teacher ranks what it does not choose; and what the student pays."""
-        yield side_by_side(self.dark(found["teacher"], names, MOST, " of the teacher"), *pays(classes, found))
+        yield side_by_side(*pays(classes, found))
         yield from self.losses(of, found["teacher"], logits, names)
 
     def two(self, of: Subject) -> Blocks:
@@ -245,8 +248,11 @@ class Temperature(View):
             return softened_alone
         right = known_label(of, names)
         first = remarks.answered({name: names[int(each.logits.argmax())] for name, each in given.items()}, right)
-        nats = self.nats(given)
-        return f"{first} {remarks.distances(nats, self.temperature) if nats else softened_alone}"
+        if not (nats := self.nats(given)):
+            return f"{first} {softened_alone}"
+        top, t = int(given[TEACHER].logits.argmax()), self.temperature
+        shares = {name: float(probabilities(each.logits, t)[top]) for name, each in given.items()}
+        return f"{first} {remarks.distances(nats, t, names[top], shares, len(names))}"
 
     def nats(self, given: Mapping[str, Answer]) -> dict[str, float]:
         """How far from the teacher's answer at T each of the others is."""
@@ -278,7 +284,7 @@ class Temperature(View):
         t, nats = self.temperature, self.nats(given)
         shown = [(f"T = {each:g}", logits, each, "") for each in (1.0, t)]
         if len(given) > 1:
-            far = {name: f"; {each:.3f} nats from the teacher" for name, each in nats.items()}
+            far = {name: f"; {remarks.in_nats(each)} from the teacher" for name, each in nats.items()}
             shown = [
                 (begun(name.removeprefix("the ")), each.logits, t, f"{each.about}{far.get(name, '')}")
                 for name, each in given.items()
@@ -354,12 +360,6 @@ class Temperature(View):
 def _with_others(shares: list[float], count: int) -> list[float]:
     """The first `count`, and all others as one."""
     return [*shares[:count], *([sum(shares[count:])] if shares[count:] else [])]
-
-
-def known_label(of: Subject, names: tuple[str, ...]) -> str:
-    """The class that a sample shows, where the model knows it; "" else."""
-    known = of.image.removeprefix("digit ")
-    return known if known in names else ""
 
 
 def pays(classes: Classes, found: Mapping[str, Tensor]) -> Iterator[tuple[Block, ...]]:

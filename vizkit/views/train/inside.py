@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache, partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.analysis.remarks import evaluation as remarks
+from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.inside.growth import ASKED, Growth, Snapshot, growth, snapshot
 from vizkit.evaluation.learning import Watched, watched
@@ -43,6 +45,7 @@ WHAT = {
 }
 FLAT, HALF = 0.05, 0.5
 """Of the whole range of a quantity: lines within it would seem to be one flat line; many would hide one another."""
+NEAR = 1.1  # times as many steps, or less
 COLOURED = 3  # heads: those that changed most
 Drawn = tuple[str, Any, str]
 """A sentence, a figure, and what is to be known beside it."""
@@ -68,7 +71,7 @@ class Inside(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"{self.run}: {WHAT[self.what]} while it learned"
+        return f"{bundled.title(self.run)}: {WHAT[self.what]} while it learned"
 
     def show(self, of: Subject) -> Blocks:
         if self.run in bundled.TABLES:
@@ -84,7 +87,11 @@ class Inside(View):
         except (DatasetError, RecipeError, ModelError) as sentence:
             raise NotApplicable(str(sentence)) from None
         jobs = tuple(
-            Job(key_of(run, step, "inside"), f"{self.run} after step {step:,}", partial(_measured, run, step, asked))
+            Job(
+                key_of(run, step, "inside"),
+                f"{bundled.title(self.run)} after step {step:,}",
+                partial(_measured, run, step, asked),
+            )
             for step in steps
         )
         yield Later(of, jobs, partial(self.gathered, steps, asked, jobs))
@@ -99,9 +106,9 @@ class Inside(View):
     def drawn(self, of: Growth) -> Blocks:
         said, figure, beside = DRAWN[self.what](of)
         yield Said(said)
-        alt = f"{WHAT[self.what]} at each kept step of {self.run}. {said}"
+        alt = f"{WHAT[self.what]} at each kept step of {bundled.title(self.run)}. {said}"
         yield Picture(figure, alt) if isinstance(figure, np.ndarray) else Chart(figure, alt)
-        yield Line(beside)
+        yield Line(beside if self.what in ("filters", "images") else beside + _near(of.steps.tolist()))
         yield Numbers(partial(_numbers, of))
 
 
@@ -141,6 +148,13 @@ def _whole(
         words = f" The axis is cut: all lines lie within {in_percent(share)} of the range from {low:g} to {top:.3g}."
         return None, f"{y} (axis cut)", words
     return (low, 1.02 * top), y, ""
+
+
+def _near(steps: Sequence[int]) -> str:
+    """Why lines have kinks where kept steps lie close together on the axis."""
+    near = [f"{one:,} and {next_:,}" for one, next_ in pairwise(steps) if next_ < NEAR * one]
+    words = "an end of an epoch and a power of two close together: even a small change between them is a kink."
+    return f" Steps {joined(near)} are {words}" if near else ""
 
 
 def _heads(

@@ -48,7 +48,7 @@ class LossLandscape(View):
     )
 
     def title(self, of: Subject) -> str:
-        return f"The loss around {self.run}: {self.plane}"
+        return f"The loss around {bundled.title(self.run)}: {self.plane}"
 
     def show(self, of: Subject) -> Blocks:
         run = Learned(run=self.run).folder(of)
@@ -56,7 +56,7 @@ class LossLandscape(View):
             raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
         facts = file_of(run.path, steps[-1]).stat()
         key = "landscape", self.plane, str(run.path), tuple(steps), facts.st_mtime_ns, facts.st_size
-        job = Job(key, f"The loss around {self.run}", partial(_computed, run, self.plane))
+        job = Job(key, f"The loss around {bundled.title(self.run)}", partial(_computed, run, self.plane))
         button = "" if self.run == bundled.RECORDED else "Compute the loss around it"
         yield Later(of, (job,), partial(self.drawn, steps), button=button)
 
@@ -65,12 +65,12 @@ class LossLandscape(View):
             yield from self.surface(steps, made)
 
     def surface(self, steps: list[int], made: Landscape) -> Blocks:
-        own = self.plane == PATH
+        own, name = self.plane == PATH, bundled.title(self.run)
         if own:
             lowest = float(made.loss.min())
-            said = on_the_path(self.run, len(steps), made.centre, lowest, made.shares, made.walk)
+            said = on_the_path(name, len(steps), made.centre, lowest, made.shares, made.walk)
         else:
-            said = around(self.run, made.loss, made.x, made.y, made.images)
+            said = around(name, made.loss, made.x, made.y, made.images)
         yield Said(said)
         figure = surface(made.loss, made.x, made.y, AXES[own], made.path, steps if own else [])
         yield Chart(figure, f"Loss on a plane of weights, the last checkpoint at 0, 0. {said}")

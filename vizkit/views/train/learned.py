@@ -74,7 +74,7 @@ class Learned(View):
         return RunFolder(Path(of.texts[self.run]))
 
     def title(self, of: Subject) -> str:
-        return f"What {self.run} had learned after step {self.shown(steps_in(self.folder(of).path)):,}"
+        return f"What {bundled.title(self.run)} had learned after step {self.shown(steps_in(self.folder(of).path)):,}"
 
     def shown(self, steps: Sequence[int]) -> int:
         """Of the steps that are there, in order, the one that it is set to, or the last before it."""
@@ -92,8 +92,9 @@ class Learned(View):
             raise NotApplicable(str(sentence)) from None
         if not shown.method:
             raise NotApplicable(f"{run.name} has no attention and no features in places, so no map of what it learned.")
+        name = bundled.title(self.run)
         jobs = {
-            step: Job(key_of(run, step), f"{self.run} after step {step:,}", partial(_asked, run, step, shown))
+            step: Job(key_of(run, step), f"{name} after step {step:,}", partial(_asked, run, step, shown))
             for step in steps
         }
         there = {job.key: found for job in jobs.values() if (found := of.find(job.key)) is not None}
@@ -117,7 +118,7 @@ class Learned(View):
         yield Said(learned(steps, right, len(of.rgb), [_mean(one.on_object) for one in each], of.called, area))
         epochs = int((ends <= step).sum())
         count = f"{right[steps.index(step)]} of {len(of.rgb)} right"
-        yield Line(f"{self.run} after step {step:,}, {epochs} of {len(ends)} epochs: {count}.")
+        yield Line(f"{bundled.title(self.run)} after step {step:,}, {epochs} of {len(ends)} epochs: {count}.")
         over = tuple(Seen(no_model, rgb) for rgb in of.rgb)
         alt = f"{METHODS[of.method].title} for the class of each image"
         for at in dict.fromkeys((steps[0], step)):  # what has changed stands below what it was

@@ -16,8 +16,7 @@ from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.run_watch import recorded
 from vizkit.views.bundled import title
 
-FIRST = 6  # curves of a set of pictures at a first visit
-ALL = "all"
+ALL, MANY = "all", 99
 UNREADABLE = "unknown"
 
 
@@ -26,8 +25,7 @@ def view(page: Page) -> None:
     forget_run()
     listed = {run.name: run for run in runs()}
     listed |= recorded()
-    groups = by_data(listed)
-    _first_shown(groups)
+    groups = _first_shown(by_data(listed))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         keep_valid("runs_data", [*groups, ALL], next(iter(groups), ALL))
         group = str(
@@ -78,11 +76,22 @@ def by_data(listed: dict[str, RunFolder]) -> dict[str, dict[str, RunFolder]]:
     return dict(sorted(groups.items(), key=lambda group: not any(run.metrics() for run in group[1].values())))
 
 
-def _first_shown(groups: dict[str, dict[str, RunFolder]]) -> None:
-    if "runs" in st.session_state or "runs" in st.query_params:
-        return
-    learnt = [[name for name, run in group.items() if run.metrics()] for group in groups.values()]
-    st.session_state["runs"] = [name for names in learnt for name in names[:FIRST]]
+def _first_shown(groups: dict[str, dict[str, RunFolder]]) -> dict[str, dict[str, RunFolder]]:
+    """Of each set its first run and the one that differs from it in the fewest settings, where nobody has chosen; those
+    sets first that have runs of one's own, then the most alike two."""
+    pairs = {group: _alike(members) for group, members in groups.items()}
+    if "runs" not in st.session_state and "runs" not in st.query_params:
+        st.session_state["runs"] = [name for pair in pairs.values() for name in pair[1]]
+    own = {group for group, members in groups.items() if members.keys() - recorded()}
+    return dict(sorted(groups.items(), key=lambda group: group[0] not in own and 1 + pairs[group[0]][0]))
+
+
+def _alike(runs: dict[str, RunFolder]) -> tuple[int, list[str]]:
+    """(in how many settings they differ, the first run and the one most like it)."""
+    recipes = {name: recipe for name, run in runs.items() if run.metrics() and (recipe := runs_table.recipe_of(run))}
+    first, *others = [*recipes] or [""]
+    each = [(len(runs_table.unequal({first: recipes[first], name: recipes[name]})), [first, name]) for name in others]
+    return min(each, default=(MANY, [*recipes]))
 
 
 def _draw_anew() -> None:

@@ -58,6 +58,7 @@ def choose(runs: dict[str, RunFolder]) -> None:
         alt="Runs: colour, name, state and results",
         column_config={
             "": st.column_config.ImageColumn(width=36, help="The colour of its curves."),
+            "Run": st.column_config.Column(width=112),
             "Best val": percent,
             "Test": percent,
             "Images/s": st.column_config.NumberColumn(format="%.0f", help="Median over its epochs."),
@@ -73,13 +74,13 @@ def row(name: str, run: RunFolder) -> dict[str, Any]:
     state = "bundled" if name.startswith("bundled:") else jobs().state(run)
     return {
         "Run": title(name),
-        "State": STATES.get(state, state),
-        "Model": model.in_words(data_name(recipe.model)) if recipe else "",
-        "Epochs": f"{len(metrics)} of {recipe.epochs}" if recipe else str(len(metrics)),
-        "Best val": max((line["val_accuracy"] for line in metrics), default=None),
-        "Test": result.get("test_accuracy"),
-        "Images/s": speed_of(metrics),
+        "Test": result.get("test_accuracy"),  # first, where a narrow page does not cut it off
         "Minutes": sum(line["seconds"] for line in metrics) / 60 if metrics else None,
+        "Best val": max((line["val_accuracy"] for line in metrics), default=None),
+        "Epochs": f"{len(metrics)} of {recipe.epochs}" if recipe else str(len(metrics)),
+        "Model": model.in_words(data_name(recipe.model)) if recipe else "",
+        "State": STATES.get(state, state),
+        "Images/s": speed_of(metrics),
     }
 
 
@@ -109,7 +110,7 @@ def differences(runs: dict[str, RunFolder], places: dict[str, int]) -> None:
         return
     test = [runs[name].read("result.json").get("test_accuracy") for name in recipes]
     table = {"": [dot(places[name]) for name in recipes], "Run": [title(name) for name in recipes]}
-    table |= {"Test": test}  # first, where a narrow page does not cut it off
+    table |= {"Test": test}
     table |= {title_of(field): [in_words(field, value) for value in values] for field, values in columns.items()}
     st.dataframe(
         pd.DataFrame(table),
