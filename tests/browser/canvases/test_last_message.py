@@ -187,9 +187,10 @@ ITSELF = {  # what these draw anew by themselves wherever they are, and tell so 
 ALONE = """async ([name, data]) => {
   await after(name, [])
   window.told = []
-  const hear = what => told.push(what), root = shell(scripts[name])
+  const hear = what => window.told.push(what), root = shell(scripts[name])
   roots = [root]
-  scripts[name].draw({ data: { ...data, alone: true }, parentElement: root, setStateValue: hear, setTriggerValue: hear })
+  const told = { setStateValue: hear, setTriggerValue: hear }
+  scripts[name].draw({ data: { ...data, alone: true }, parentElement: root, ...told })
   await settled()
   return [...root.children].filter(({ tagName }) => tagName !== 'STYLE').map(each => each.innerText).join(' ')
 }"""
