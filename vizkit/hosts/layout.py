@@ -113,12 +113,11 @@ def named(
     from vizkit.analysis.attribution.methods import METHODS
 
     titles = {name: method.title for name, method in METHODS.items()}
-    called = {name.casefold() for name in (*titles, *titles.values())}
-    for name in methods:
-        if {name.casefold(), name.replace("-", "_")}.isdisjoint(called):
-            raise ControlError(f"There is no method {name[:60]!r}; there are {', '.join(titles)}.")
+    asked = [titles.get(name.replace("-", "_"), name) for name in methods]
+    if strange := next((name for name in asked if name not in titles.values()), None):
+        raise ControlError(f"There is no method {strange[:60]!r}; there are {', '.join(titles)}.")
     numbers = *(f"layer {layer}" for layer in layers), *(f"head {head}" for head in heads)
-    return (*numbers, *(titles.get(name.replace("-", "_"), name) for name in methods), *only)
+    return (*numbers, *asked, *only)
 
 
 def choices(blocks: Iterable[Block]) -> dict[str, list[str]]:

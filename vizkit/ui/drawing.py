@@ -228,7 +228,7 @@ def _canvas(to: Drawing, block: Canvas) -> None:
     tells: dict[str, Any] = {}
     if block.of is not None:
         of = block.of
-        data |= on_picture(of, Pictures(to.opacity, of=to.of).url(of.rgb)) | {"point": cursor()}
+        data |= on_picture(of, Pictures(to.opacity, of=to.of).url(of.rgb)) | {"point": cursor(), "alone": False}
         tells["point"] = POINT, partial(asked_there, to, block.picks)
     for name, (rule, to_set) in block.tells.items():
         tells[name] = (rule, partial(to.put, to_set))
@@ -236,7 +236,9 @@ def _canvas(to: Drawing, block: Canvas) -> None:
         data["pages"] = list(OPENED_IN)
         rule = tuple_of(below(len(block.data["tiles"])), one_of(OPENED_IN))
         tells["open"] = rule, partial(_open_picture, block.picture, block.model)
-    script_canvas(block.script)(to.next_key(block.script), data | {"alone": not tells}, **tells)
+    if not tells:  # of a view on a stage: nobody answers
+        data["alone"] = True
+    script_canvas(block.script)(to.next_key(block.script), data, **tells)
 
 
 def _open_picture(picture: Callable[[int], tuple[str, RGB]], model: str, told: tuple[int, str]) -> None:

@@ -4,7 +4,6 @@
 
 const STORE = new WeakMap()
 const HINT = 'Point at another cell: its query (row) and its key (column) are multiplied channel by channel.'
-const MOVES = ' A click moves the cursor to the query.'
 const QUERY = '#f43f5e', KEY = '#22d3ee'
 
 export default function ({ data, parentElement, setStateValue }) {
@@ -54,7 +53,7 @@ export default function ({ data, parentElement, setStateValue }) {
     })
     const score = sum * data.scale, added = bias ? bias[i * keys.length + j] : 0
     said.textContent = `${queries[i][0]} (red) · ${keys[j][0]} (blue): the ${channels} products sum to ${number(sum, 2)}, times ${number(data.scale)} is ${number(score, 2)}` +
-        (bias ? `, plus the bias ${number(added, 2)} it is ${number(score + added, 2)}` : '') + `; the softmax of the row makes it ${percent(weights[i * keys.length + j])}. ${HINT}${data.alone ? '' : MOVES}`
+        (bias ? `, plus the bias ${number(added, 2)} it is ${number(score + added, 2)}` : '') + `; the softmax of the row makes it ${percent(weights[i * keys.length + j])}. ${HINT}`
   }
   const point = (i, j) => { at = [clamp(i, 0, queries.length - 1), clamp(j, 0, keys.length - 1)]; draw() }
   cells.onclick = event => {                           // its query is the cursor of the page
