@@ -161,6 +161,7 @@ def test_an_image_is_given_by_its_path_or_by_its_name(tmp_path):
     traces = [vizkit.trace(loaded, each) for each in (rgb, tmp_path / "3.png", "sample:digit 3")]
     assert all(torch.equal(each.logits, traces[0].logits) for each in traces)
     assert all((each.picture == rgb).all() for each in traces)
+    assert (vizkit.open_image("sample:digit 3") == rgb).all()
     assert torch.equal(vizkit.explain(loaded, "sample:digit 3").heat, vizkit.explain(loaded, rgb).heat)
     with pytest.raises(ImageError, match=r"'broken\.png': "):
         vizkit.trace(loaded, tmp_path / "broken.png")

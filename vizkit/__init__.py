@@ -19,9 +19,9 @@ from vizkit.settings import __version__ as __version__
 
 if TYPE_CHECKING:
     from vizkit.analysis.attribution.rollout import rollout
+    from vizkit.datasets.samples import open_image
     from vizkit.evaluation.data_set import data_set
     from vizkit.hosts.library import show
-    from vizkit.image import open_image
     from vizkit.models import load, wrap
     from vizkit.scoring import explain
     from vizkit.standalone import save_html, trace
@@ -31,7 +31,7 @@ __all__ = ["data_set", "explain", "load", "open_image", "rollout", "save_html", 
 _HOME = {
     "load": "vizkit.models",
     "wrap": "vizkit.models",
-    "open_image": "vizkit.image",
+    "open_image": "vizkit.datasets.samples",
     "trace": "vizkit.standalone",
     "save_html": "vizkit.standalone",
     "show": "vizkit.hosts.library",

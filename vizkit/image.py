@@ -62,11 +62,7 @@ def digest_of(rgb: RGB) -> str:
 
 
 def open_image(source: str | os.PathLike | bytes) -> RGB:
-    """The pixels of a file, or of its bytes: 8-bit RGB, (height, width, 3), upright by its EXIF, 0 is black.
-
-    No side is above 2,048 pixels: larger images are made smaller. Raises `ImageError` with one sentence, which names a
-    file.
-    """
+    """The pixels of a file, or of its bytes, as `vizkit.open_image` gives them."""
     try:
         return read_picture(source).rgb if isinstance(source, bytes) else read_image(source)
     except ImageError as error:

@@ -65,6 +65,15 @@ def test_a_figure_has_the_layers_heads_and_width_that_are_asked_for(show, digits
     code, printed = show("--only", "layer 99", "-o", str(tmp_path / "c.png"), view="explore")
     assert code == 2
     assert "No small map of this figure is called 'layer 99'; there are layer 1, " in printed.err
+    code, printed = show("--methods", "rollout,b", "-o", str(tmp_path / "c.png"), view="relevance")
+    assert code == 2
+    assert "There is no method 'b'; there are attention, rollout, " in printed.err
+
+
+@pytest.mark.parametrize("view, takes", [("relevance", ["--methods"]), ("explore", ["--heads", "--layers"])])
+def test_the_help_of_a_view_has_the_small_maps_that_are_its_own(view, takes, capsys):
+    assert main(["show", view, "--help"]) == 0
+    assert sorted({*re.findall(r"--(?:layers|heads|methods)\b", capsys.readouterr().out)}) == takes
 
 
 def test_options_take_the_words_of_the_page(show, tmp_path):

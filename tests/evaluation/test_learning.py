@@ -77,6 +77,8 @@ def test_the_sentence_is_the_runs_own():
         "50 % at first and at last lies on the insect, by chance 10 %."
     )
     assert learned([1, 4], [2, 8], 8, [None, 0.2]) == "Of 8 test images 2 are right after step 1, 8 after step 4."
+    between = learned([1, 4, 6], [2, 3, 8], 8, [None] * 3, at=4)
+    assert between == "Of 8 test images 2 are right after step 1, 3 after step 4, 8 after step 6."
     assert learned([4], [1], 1, [None]) == "Of 1 test image 1 is right after step 4."
 
 

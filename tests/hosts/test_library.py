@@ -136,6 +136,7 @@ def test_what_has_no_page_is_a_sentence_there(shown, monkeypatch):
     "settings, sentence",
     [
         ({"fusoin": "max"}, "Rollout has no setting 'fusoin'; the nearest is fusion."),
+        ({"methods": ("rollout",)}, "'methods' belongs to .save(…), which chooses what is on a figure."),
         ({"fusion": "sum"}, "fusion cannot be 'sum': there are mean, max, min."),
         ({"fusion": None}, "fusion cannot be None."),
         ({"depth": 0}, "depth is a number from 1, not 0."),

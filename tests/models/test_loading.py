@@ -666,6 +666,7 @@ def test_bundled_models_say_what_they_are():
     [
         ("", "no model ''"),
         ("vit_tiny_patch", "did you mean vit_tiny_patch16_224"),
+        ("vit_tinny_patch16_224", "did you mean vit_tiny_patch16_224"),
         ("vit_tiny_patch16_224.mine", "there are vit_tiny_patch16_224.augreg"),
         ("convnext_tiny.untrained", "no weights"),
         ("vit_tiny_patch16_224\n[*]", "no model"),

@@ -1,7 +1,9 @@
 """The library's face: what `vizkit.<name>` promises, and that the README's own lines run."""
 
+import ast
 import pydoc
 import re
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +19,11 @@ from vizkit.datasets.insects import draw
 from vizkit.traces import NotApplicable
 
 FACE = ("data_set", "explain", "load", "open_image", "rollout", "save_html", "show", "trace", "wrap")
-README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-CODE = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
+ROOT = Path(__file__).parents[2]
+CODE, GUIDE = (
+    re.findall(r"^```python\n(.*?)^```", (ROOT / name).read_text(encoding="utf-8"), re.M | re.S)
+    for name in ("README.md", "docs/command_line.md")
+)
 PICTURE = draw(3, split="test", size_px=224).picture
 
 
@@ -32,6 +37,22 @@ def test_the_code_of_the_readme_runs(code, tmp_path, monkeypatch):
         return
     assert known["trace"].check.passed
     assert (tmp_path / "attention.html").stat().st_size > 10_000
+
+
+def test_the_code_of_the_guide_runs_where_it_needs_no_file_of_weights(tmp_path, monkeypatch):
+    """Of the rest the names and the arguments exist."""
+    monkeypatch.chdir(tmp_path)
+    Image.fromarray(PICTURE).save("photo.jpg")
+    known, ran = {}, 0
+    for code in GUIDE:
+        for call in [each for each in ast.walk(ast.parse(code)) if isinstance(each, ast.Call)]:
+            if ast.unparse(call.func).startswith("vizkit."):
+                function = getattr(vizkit, call.func.attr)
+                signature(function).bind(*call.args, **{each.arg: each.value for each in call.keywords})
+        if not re.search(r"\.(pth|pt|ckpt)\"|transformers\.|\bmodel,", code):
+            exec(compile(code, "command_line.md", "exec"), known)
+            ran += 1
+    assert ran == 3
 
 
 def test_the_readme_shows_the_whole_face():

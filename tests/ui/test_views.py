@@ -256,9 +256,9 @@ def test_the_recipe_of_architecture_adds_a_view(tmp_path, monkeypatch):
     assert "None of your models is a transformer; shown: ViT · digits." in texts(test)
     assert [(each.label, each.value) for each in test.metric] == [("Patches", "8 × 8")]
     choose(test, patches_special=True)
-    assert "The model reads the image as 65 tokens." in texts(test)
+    assert "The model cuts the image into 64 patches and reads 65 tokens." in texts(test)
     assert test.query_params["patches_special"] == "true"
-    shown = vizkit.show(entry.name, vizkit.load("bundled:digits_vit"), samples.picture(IMAGE), special=True)
-    assert "65 tokens" in repr(shown)
+    shown = vizkit.show(entry.name, vizkit.load("bundled:digits_vit"), samples.picture(IMAGE))
+    assert repr(shown) == "Patches. The model cuts the image into 64 patches."
     shown.save(tmp_path / "sizes.png")
     assert (tmp_path / "sizes.png").stat().st_size > 1000

@@ -44,6 +44,7 @@ def of_view(entry: Entry) -> App:
     opened = "models" in entry.reads and not cls.by_name
     without = (*(() if "picture" in entry.reads else PICTURE), *(() if opened else MODELS))
     without += tuple(name for name in FIGURE if name in cls.__dataclass_fields__)  # which has one of its own
+    without += ("layers", "heads") if "slow" in cls.__dataclass_fields__ else ("methods",)  # its maps are of methods
     text = f"{cls.how.read}\n\nIt does not show {cls.how.not_shown} Source: {cls.how.source}."
     view = application(entry.name, text)
     required = () if entry.only else ("image", "model")
@@ -106,19 +107,6 @@ def _settings(entry: Entry, typed: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _wanted(entry: Entry, methods: Sequence[str]) -> dict[str, Any]:
-    """The settings that have these methods computed, where a view leaves some out unless they are asked for."""
-    from vizkit.views.controls import controls
-
-    names = [method.replace("-", "_") for method in methods]
-    asked = {
-        name: tuple(each for each in names if each in control.options)
-        for name, control in controls(class_of(entry.name)).items()
-        if control.kind == "several" and not callable(control.options)
-    }
-    return {name: chosen for name, chosen in asked.items() if chosen}
-
-
 def _showing(entry: Entry) -> Callable[..., None]:
     def run(
         image: str = "",
@@ -157,7 +145,7 @@ def _showing(entry: Entry) -> Callable[..., None]:
         for path in output:
             refuse_output(path, SUFFIXES)
         Layout(width_mm)  # first, with the path and what is set: a model takes longer
-        settings = _wanted(entry, methods) | _settings(entry, typed)
+        settings = _settings(entry, typed)
         if "picture" in entry.reads and (image or not entry.only):
             opened(image, entry)
         models = [(opening or BESIDE).load(name, several=True) for name in model or ()]

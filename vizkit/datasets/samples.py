@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from vizkit.image import RGB, ImageError, open_image
+from vizkit.image import RGB, ImageError
+from vizkit.image import open_image as of_file
 
 if TYPE_CHECKING:
     from vizkit.datasets.insects import Sample
@@ -54,11 +55,21 @@ def image_of(given: object) -> tuple[RGB, str]:
         if name and name not in names():
             near = " or ".join(get_close_matches(name, names(), n=3)) or ", ".join(names())
             raise ImageError(f"No image that comes with vizkit is called {name[:60]!r}; the nearest is {near}.")
-        return (picture(name), name) if name else (open_image(given), "")
+        return (picture(name), name) if name else (of_file(given), "")
     rgb = np.asarray(given)
     if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or 0 in rgb.shape:
         raise ImageError(NOT_RGB)
     return np.ascontiguousarray(rgb), ""
+
+
+def open_image(source: str | os.PathLike | bytes) -> RGB:
+    """The pixels of a file, of its bytes, or of an image that comes with vizkit, "sample:cat": 8-bit RGB, (height,
+    width, 3), upright by its EXIF, 0 is black.
+
+    No side is above 2,048 pixels: larger images are made smaller. Raises `ImageError` with one sentence, which names a
+    file.
+    """
+    return of_file(source) if isinstance(source, bytes) else image_of(source)[0]
 
 
 def picture(name: str) -> RGB:

@@ -109,12 +109,15 @@ def named(
     layers: Iterable[int] = (), heads: Iterable[int] = (), methods: Iterable[str] = (), only: Iterable[str] = ()
 ) -> tuple[str, ...]:
     """What a figure has `only`: layers and heads from 1, methods by their names in `METHODS`, and others as they are
-    called on it."""
+    called on it. Raises ControlError for a method that does not exist."""
     from vizkit.analysis.attribution.methods import METHODS
 
     titles = {name: method.title for name, method in METHODS.items()}
+    asked = [titles.get(name.replace("-", "_"), name) for name in methods]
+    if strange := next((name for name in asked if name not in titles.values()), None):
+        raise ControlError(f"There is no method {strange[:60]!r}; there are {', '.join(titles)}.")
     numbers = *(f"layer {layer}" for layer in layers), *(f"head {head}" for head in heads)
-    return (*numbers, *(titles.get(name.replace("-", "_"), name) for name in methods), *only)
+    return (*numbers, *asked, *only)
 
 
 def choices(blocks: Iterable[Block]) -> dict[str, list[str]]:

@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import partial
+from inspect import signature
 from math import nextafter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vizkit.datasets.photographs import POINTS
 from vizkit.datasets.samples import image_of
 from vizkit.hosts.showing import Showing, able, listed
 from vizkit.image import RGB, open_image
@@ -49,8 +51,9 @@ def show(
     `name`: of a view, such as "rollout"; `python -m vizkit show --list` has them all, `help(vizkit.views.Rollout)` the
     settings of one. `loaded`: a model, or a list of up to four. `image`: RGB, the path of a file, or the name of an
     image that comes with vizkit, "sample:mayfly nymph". `at`: a point (x, y) in fractions of the image, as a click
-    there; else its middle. `edits`: changes of image and model, such as "heads:3.5=0". `staged`: its figure and its
-    sentence alone. `after_step`: of a run that kept its weights, as it was then, to be played over all its steps.
+    there; else where a page opens, mostly its middle. `edits`: changes of image and model, such as "heads:3.5=0".
+    `staged`: its figure and its sentence alone. `after_step`: of a run that kept its weights, as it was then, to be
+    played over all its steps.
 
     Raises ValueError with one sentence: ControlError for a view or setting that does not exist or that this model does
     not have, NotApplicable for a view that has no meaning for it, ImageError, EditError.
@@ -62,7 +65,9 @@ def show(
     view = replace(_view(entry, settings, at), staged=staged, after_step=after_step)
     bare = view.bare and loaded is None and image is None
     pictured, image_name = opened(image, entry) if "picture" in reads(view) and not bare else (no_picture(), "")
-    given = partial(Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at))
+    given = partial(
+        Subject, rgb=pictured, edits=[str(edit) for edit in edits], image=image_name, point=_point(at, image_name)
+    )
     models = [] if bare else _models(loaded, entry)
     subjects = [given(lambda one=one: one) for one in models] or [given(no_model, model=NO_MODEL)]
     pictures = _pictures(view)
@@ -98,6 +103,8 @@ def _view(entry: Entry, settings: Mapping[str, Any], at: object) -> View:
     cls = class_of(entry.name)
     asked = controls(cls)
     if strange := next((name for name in settings if name not in asked), None):
+        if strange in signature(Showing.save).parameters:
+            raise ControlError(f"{strange!r} belongs to .save(…), which chooses what is on a figure.")
         raise ControlError(f"{entry.title} has no setting {strange!r}; {_nearest(strange, asked)}.")
     clicked: dict[str, Any] = {
         name: "patch" for name, control in asked.items() if control.kind == "query" and at is not None
@@ -131,11 +138,12 @@ def _python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _point(at: object) -> tuple[float, float]:
-    """CENTRE stands for a point that nobody has chosen: one that is given there lies a hair beside it."""
+def _point(at: object, image: str) -> tuple[float, float]:
+    """Of an image, by its name. CENTRE stands for a point that nobody has chosen: one that is given there lies a hair
+    beside it."""
     match at:
         case None:
-            return CENTRE
+            return POINTS.get(image, CENTRE)
         case [int() | float() as x, int() | float() as y] if 0 <= x <= 1 and 0 <= y <= 1:
             point = min(x, 0.9999), min(y, 0.9999)  # within its last cell
             return (nextafter(0.5, 1), 0.5) if point == CENTRE else point

@@ -125,6 +125,13 @@ def _longest(parts: Sequence[Sequence[tuple[list[Mark], float]]]) -> float:
     return max(sum(height for _, height in part) for part in parts)
 
 
+def saved(columns: Shown, layout: Layout) -> dict[str, np.ndarray]:
+    """What is in a file of numbers: of a figure of chosen maps these, with what was measured of all that is no map."""
+    whole = numbers(*(blocks for _, blocks in columns))
+    measured = {name: array for name, array in whole.items() if array.ndim < 2}
+    return measured | layout.numbers(columns) if layout.only else whole
+
+
 def numbers(*columns: Iterable[Block]) -> dict[str, np.ndarray]:
     """What all Numbers of a view hold together, and its tables as they are read, "table1" and so on, the names of their
     columns first; of several columns with "_1", "_2" after their names."""

@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -101,11 +102,13 @@ class Showing:
         on it, are named: layers=(1, 4, 8, 12), heads=(1, 3, 5). Raises ValueError for other endings, widths and names
         and for a view without steps, OSError where the file cannot be written."""
         layout = Layout(width_mm, named(layers, heads, methods, only))
+        more = wanted(self.view, methods)
+        shown = self if more == self.view else Showing(more, self.subjects)
         suffix = Path(path).suffix.lower()
         if suffix not in SUFFIXES:
             raise ValueError(f"{path} cannot be written: give a name that ends in {listed(SUFFIXES, 'or')}.")
-        kinds = {".npz": lambda: self._npz(layout), ".html": self._html, ".zip": self._slides}
-        write(path, kinds.get(suffix, lambda: self._picture(suffix, layout))())
+        kinds = {".npz": lambda: shown._npz(layout), ".html": shown._html, ".zip": shown._slides}
+        write(path, kinds.get(suffix, lambda: shown._picture(suffix, layout))())
 
     def _slides(self) -> bytes:
         from vizkit.hosts.slides import slides, zipped
@@ -115,12 +118,11 @@ class Showing:
         return zipped(Showing(step, self.subjects)._plate() for step in steps)
 
     def _npz(self, layout: Layout) -> bytes:
-        """Of a figure of chosen maps these alone."""
-        from vizkit.hosts.paper import shown
+        from vizkit.hosts.paper import saved, shown
 
         content = io.BytesIO()
         meta = np.array(json.dumps(self.meta | layout.meta, ensure_ascii=False))
-        numbers = layout.numbers(shown(self.view, self.subjects)) if layout.only else self.numbers
+        numbers = saved(shown(self.view, self.subjects), layout) if layout.only else self.numbers
         np.savez(content, allow_pickle=False, meta=meta, **numbers)  # pyright: ignore[reportArgumentType]
         return content.getvalue()
 
@@ -169,6 +171,16 @@ class Showing:
 
     def __str__(self) -> str:
         return f"{self.title}.{chr(10) if len(self._flat) > 1 else ' '}{self.said}".strip()
+
+
+def wanted(view: View, methods: Sequence[str]) -> View:
+    """Where these methods are computed too, which a view leaves out unless they are asked for."""
+    names = [method.replace("-", "_") for method in methods]
+    for name, control in controls(view).items():
+        if control.kind == "several" and not callable(control.options):
+            now = getattr(view, name)
+            view = replace(view, **{name: tuple(each for each in control.options if each in (*now, *names))})
+    return view
 
 
 def able(view: View | type[View], of: Sequence[Subject]) -> None:

@@ -87,11 +87,11 @@ def article(entry: Entry, inputs: Subject, number: int = 0, most_bytes: int = FR
     title = headed(figure.plate.title if figure else words.title, item)
     shown = figure.svg if figure else fragment(view, of, most_bytes, item.draw, unfolded=False)
     comment = f"<p class='comment'>{escape(entry.comment)}</p>" if entry.comment else ""
-    lines = escape(" · ".join((*words.lines, *own_models(view), *words.footer)))
+    lines, origin = (escape(" · ".join(each)) for each in ((*words.lines, *own_models(view)), words.footer))
     return (
         f"<article><header><h2>{f'{number}. ' if number else ''}{escape(title)}</h2>"
-        f"<button class='enlarge'>Enlarge</button></header>{comment}<figure>{shown}</figure><footer>{lines}</footer>"
-        "</article>"
+        f"<button class='enlarge'>Enlarge</button></header>{comment}<figure>{shown}</figure>"
+        f"<footer>{lines}<details><summary>Version and digests</summary>{origin}</details></footer></article>"
     )
 
 

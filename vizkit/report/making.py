@@ -43,8 +43,7 @@ class Made:
 
     @property
     def npz(self) -> bytes:
-        """The numbers under their names, of a figure of chosen maps these alone, and `meta`: the item as JSON, with
-        what was chosen."""
+        """The numbers under their names, and `meta`: the item as JSON, with what was chosen."""
         buffer = io.BytesIO()
         meta = np.array(json.dumps(to_json(self.item) | self.layout.meta))
         np.savez(buffer, allow_pickle=False, meta=meta, **self.numbers)
@@ -56,12 +55,11 @@ def made(item: Item, inputs: Subject, *, lying: bool = False, width_mm: int | fl
     NotApplicable, ModelError or TraceError where there is none."""
     item, view, of = ready(item, inputs)
     around, shown = captions(item, view, of), paper.shown(view, of)
-    numbers = paper.numbers(*(blocks for _, blocks in shown))
+    layout = Layout(width_mm, item.only)
+    numbers = paper.saved(shown, layout)
     opacities = OPACITIES[item.draw]
     if lying and not view.slides and not item.only:  # which lie as they are
         return Made(item, numbers, paper.lying(shown, around, opacities))
-    layout = Layout(width_mm, item.only)
-    numbers = layout.numbers(shown) if item.only else numbers
     return Made(item, numbers, paper.sheet(shown, around, opacities, paper.width_of(view), layout), layout)
 
 

@@ -238,6 +238,8 @@ def _canvas(to: Drawing, block: Canvas) -> None:
         data["pages"] = list(OPENED_IN)
         rule = tuple_of(below(len(block.data["tiles"])), one_of(OPENED_IN))
         tells["open"] = rule, partial(_open_picture, block.picture, block.model)
+    if not tells:  # of a view on a stage: nobody answers
+        data["alone"] = True
     script_canvas(block.script)(to.next_key(block.script), data, **tells)
 
 

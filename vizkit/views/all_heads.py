@@ -52,7 +52,7 @@ def heads_of(
             "colours": text64(colours()),
             "scale": bar.packed() | {"ticks": ends},
             "quantity": quantity,
-            "hint": "Under each map its largest weight on a patch. Click a map to see it large."
+            "hint": "Under each map its largest weight on a patch."
             + " –: this layer has fewer heads." * (len({each["heads"] for each in described}) > 1),
         },
         f"{alt}. Use the arrow keys to choose.",

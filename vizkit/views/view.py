@@ -51,7 +51,6 @@ class View:
     shown for each of them by itself, or, with `alone`, for one of them, which a page asks for; with `among` too it says
     something of the others, which are `beside` it. `overlays`: whether it lays maps over the image, so that a page
     asks how they are drawn. `slides`: the field of which every value can be saved as a figure of its own, "" for none.
-    `long`: of several screens, so that in a report it begins as its figure and its sentence alone.
     `bare`: something is left of it where nobody gives a model and an image. `by_name`: models are meant by their names
     alone, `Subject.chosen`, and none is opened.
     `staged`: shown as its figure and its sentence alone, on whatever host. `after_step`: of a model that is a run, what
@@ -66,7 +65,6 @@ class View:
     among: ClassVar[bool] = False
     overlays: ClassVar[bool] = True
     slides: ClassVar[str] = ""
-    long: ClassVar[bool] = False
     bare: ClassVar[bool] = False
     by_name: ClassVar[bool] = False
 

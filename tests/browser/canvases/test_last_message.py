@@ -5,6 +5,7 @@ Messages are recorded from views, as they are usually set and with each field ch
 What is compared is all of the document and every pixel that is seen.
 """
 
+import re
 from dataclasses import replace
 from difflib import ndiff
 from functools import cache, partial
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import vizkit.figure.canvas
-from tests.browser.canvases.recorded import SLOW, messages
+from tests.browser.canvases.recorded import SLOW, VIEWS_OF, messages
 from tests.browser.conftest import watched
 from tests.views.test_contract import _few, bicubic
 from vizkit.datasets.builtin import BUILT_IN
@@ -22,6 +23,7 @@ from vizkit.figure.canvas.scripts import SCRIPTS, TURNED, Script, mounted
 
 CANVAS = Path(vizkit.figure.canvas.__file__).parent
 WIDTH_PX, LOW_PX, HIGH_PX = 700, 150, 900  # 150: of a frame before its page is in it
+TURNING = ("vizkit_stage", "vizkit_scrubber")
 MOST, AT_ONCE = 9, 40  # messages of which every pair is tried; pairs on the page together
 PAGE = """<!doctype html><meta charset="utf-8"><style>body { width: %dpx }</style><body><script>
 let loading = 0
@@ -165,6 +167,46 @@ def test_it_grows_with_its_window(paper, script):
     paper.wait_for_function(f"innerHeight === {HIGH_PX}")
     (grown,) = paper.evaluate("now()")
     assert unequal(grown, then[0]) == []
+
+
+ITSELF = {  # what these draw anew by themselves wherever they are, and tell so that a page keeps it
+    "vizkit_bias": {"head"},
+    "vizkit_cut": {"point", "patch"},
+    "vizkit_feature_maps": {"channel", "unit"},
+    "vizkit_look": {"point"},
+    "vizkit_panels": {"pick"},
+    "vizkit_race": {"removed", "lit"},
+    "vizkit_slide": {"place", "numbers"},
+    "vizkit_strips": {"step"},
+    "vizkit_transfer": {"at"},
+    "vizkit_translate": {"pick", "at"},
+    "vizkit_walk": {"step", "token"},
+    "vizkit_windows": {"step"},
+    "vizkit_withstands": {"level"},
+}
+ALONE = """async ([name, data]) => {
+  await after(name, [])
+  window.told = []
+  const hear = what => window.told.push(what), root = shell(scripts[name])
+  roots = [root]
+  const told = { setStateValue: hear, setTriggerValue: hear }
+  scripts[name].draw({ data: { ...data, alone: true }, parentElement: root, ...told })
+  await settled()
+  return [...root.children].filter(({ tagName }) => tagName !== 'STYLE').map(each => each.innerText).join(' ')
+}"""
+INVITES = r"\b(Click|click sets|click moves|Paint|Switch|Drag|Undo|Reset)\b"
+
+
+@pytest.mark.parametrize("script", [each for each in SCRIPTS if each in VIEWS_OF and each not in (*TURNING, *SLOW)])
+def test_where_nobody_answers_it_shows_nothing_that_was_not_computed(paper, script):
+    words = paper.evaluate(ALONE, [script, usual(script)[0]])
+    assert not re.search(INVITES, words), words
+    for each in paper.locator("div canvas, div button, div [role='button']").all()[:MOST]:
+        if each.is_visible() and each.is_enabled():
+            each.scroll_into_view_if_needed()
+            box = each.bounding_box()
+            paper.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.3 * box["height"])
+    assert {*paper.evaluate("told")} <= ITSELF.get(script, set())
 
 
 FORGETS = """export default function ({ data, parentElement }) {

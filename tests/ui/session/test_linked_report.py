@@ -121,7 +121,7 @@ def test_the_address_holds_the_report_and_its_comments():
 def test_what_a_link_cannot_hold_is_said(monkeypatch):
     own = Report("", (REPORT.entries[0], Entry(replace(ITEM, image="mine.png"))))
     linked_here = given("replay.json", own.to_json().encode())
-    assert "but for the one of an image of your own" in texts(linked_here)
+    assert "but for figures of your own images" in texts(linked_here)
     monkeypatch.setattr(linked, "LONGEST_LINK", 20)
     test = given("replay.json", FILE)
     assert "report" not in test.query_params

@@ -47,8 +47,8 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch):
     test = with_pictures()
     fine(test)
     entries = test.session_state[ENTRIES]
-    assert entries[1].item.shows == Explore(layer=2, head=3)
-    assert entries[2].item.shows == Explore(layer=2, head=3)
+    assert entries[1].item.shows == Explore(layer=2, head=3, staged=True)
+    assert entries[2].item.shows == Explore(layer=2, head=3, staged=True)
     assert "layer=2" in entries[1].item.link
     assert test.button(key="up_1").disabled
     click(test, "down_1")
@@ -75,11 +75,14 @@ def test_pictures_are_ordered_commented_and_saved(monkeypatch):
     assert test.text_input(key="report_title").value == TEXT
 
 
-def test_what_is_long_begins_as_its_figure_and_its_sentence():
-    test = opened("evaluate", image="mayfly nymph")
-    test.button(key="report_evaluation0").click().run()
-    (entry,) = test.session_state[ENTRIES].values()
-    assert entry.item.shows.staged
+def test_a_figure_begins_as_its_figure_and_its_sentence_and_is_not_there_twice():
+    test = opened("rollout", models="bundled:digits_vit", image="digit 3")
+    test.button(key="report_rollout0").click().run()
+    assert test.session_state[ENTRIES][1].item.shows.staged
+    session = test.session_state[ENTRIES]
+    session[1] = replace(session[1], item=replace(session[1].item, shows=replace(session[1].item.shows, staged=False)))
+    test.button(key="report_rollout0").click().run()
+    assert len(test.session_state[ENTRIES]) == 1
 
 
 @pytest.mark.rest

@@ -100,6 +100,10 @@ def test_three_methods_are_the_same_from_everywhere(files, tmp_path, digits):
     slow = drawn_by([*asked, "patch_ablation,rollout"], tmp_path)
     assert [len(row) for row in panels(slow)] == [2]
     assert "Patch ablation" in {text for _, text in words(slow)}
+    vizkit.show("relevance", digits, "sample:digit 3").save(
+        tmp_path / "a.svg", methods=("patch_ablation", "rollout"), width_mm=120
+    )
+    assert words((tmp_path / "a.svg").read_text()) == words(slow)
 
 
 def test_the_report_keeps_the_figure_that_was_chosen():
@@ -125,5 +129,13 @@ def test_the_numbers_of_relevance_have_the_score_of_every_map(tmp_path):
         scored = {name for name in METHODS if numbers[f"{name}_gain"].size}
         drawn = {name for name in METHODS if numbers[name].size}
         assert json.loads(numbers["meta"].item())["view"] == "relevance"
+        assert numbers["class"] == "mayfly nymph"
+        whole = dict(numbers)
     assert scored == drawn
     assert len(scored) > 3
+    shown = vizkit.show("relevance", vizkit.load("bundled:insects_swin"), "sample:mayfly nymph")
+    shown.save(file, methods=("rollout", "grad_cam"))
+    with np.load(file) as numbers:
+        assert [name for name in numbers if numbers[name].ndim > 1] == ["Rollout", "Grad-CAM"]
+        assert numbers["rollout_gain"] == whole["rollout_gain"]
+        assert 0 < numbers["value"] == whole["value"] <= 1

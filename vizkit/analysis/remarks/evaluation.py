@@ -228,15 +228,17 @@ def learned(
     on_object: Sequence[float | None],
     called: str = "",
     area: float = 0.0,
+    at: int = 0,
 ) -> str:
-    """Of a run between its first and its last checkpoint. `right`: how many of the `images` are right after each of the
-    `steps`; `on_object`: the mean share of the map that lies on what is `called` so and covers `area` of the images;
-    None where there is no map."""
+    """Of a run between its first and its last checkpoint, and `at` a step between. `right`: how many of the `images`
+    are right after each of the `steps`; `on_object`: the mean share of the map that lies on what is `called` so and
+    covers `area` of the images; None where there is no map."""
     said = f"Of {counted(images, 'test image')} {right[0]} {'is' if right[0] == 1 else 'are'} right"
     said += f" after step {steps[0]:,}"
     if len(steps) == 1:
         return f"{said}."
-    said += f", {right[-1]} after step {steps[-1]:,}"
+    shown = [each for each in (at, steps[-1]) if each in steps[1:]]
+    said += "".join(f", {right[steps.index(each)]} after step {each:,}" for each in dict.fromkeys(shown))
     before, after = on_object[0], on_object[-1]
     if not called or before is None or after is None:
         return f"{said}."

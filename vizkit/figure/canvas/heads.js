@@ -68,7 +68,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     return (state.boxes || []).find(({ box }) => x >= box[0] && x < box[0] + box[2] && y >= box[1] && y < box[1] + box[3]) || null
   }
   const tell = spot => {
-    said.textContent = spot ? `layer ${spot.l + 1}, head ${spot.h + 1}: largest weight ${percent(layers[spot.l].tops[spot.h])}` : data.hint
+    said.textContent = spot ? `layer ${spot.l + 1}, head ${spot.h + 1}: largest weight ${percent(layers[spot.l].tops[spot.h])}` : data.hint && !data.alone ? `${data.hint} Click a map to see it large.` : data.hint
   }
   const pick = spot => { tell(spot); setTriggerValue('pick', [spot.l + 1, spot.h + 1, 'attention']) }
 
@@ -78,10 +78,10 @@ export default function ({ data, parentElement, setTriggerValue }) {
     hover = spot; draw(); tell(spot)
   }
   canvas.onpointerleave = () => { hover = null; draw(); tell(null) }
-  canvas.onclick = event => { const spot = at(event); if (spot) pick(spot) }
+  canvas.onclick = event => { const spot = at(event); if (spot && !data.alone) pick(spot) }
   canvas.onkeydown = event => {
     const seen = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key]
-    if (!seen) return
+    if (!seen || data.alone) return
     event.preventDefault()
     const step = state.turned ? [...seen].reverse() : seen
     const l = Math.min(layers.length - 1, Math.max(0, data.layer + step[0]))

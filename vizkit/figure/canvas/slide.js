@@ -284,6 +284,7 @@ export default function ({ data, parentElement, setStateValue }) {
     tile.onkeydown = event => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); tile.onclick() } }
     return tile
   }))
+  strip.inert = Boolean(data.alone)
   ;[...strip.children].forEach((tile, k) => tile.setAttribute('aria-pressed', k === set.chosen))
   picks.replaceChildren(...(w().channels > 1 ? RGB : []).map((_, c) => Object.assign(document.createElement('button'), { onclick: () => { state.channel = c; draw() } })))
   Object.assign(state, { draw, tick, slid })

@@ -57,7 +57,8 @@ function stage(root, book, scripts, bus, tell = () => {}) {
       else if (what === 'pick' && block.values) set(block.picks, block.values[value])
     }
     const longestSaid = longest(place, ({ data }) => [data.sentence || '', ...(data.sentences || []).map(([words]) => words)])
-    const data = { ...block.data, longest: longestSaid, ...(book.guided ? { alone: false } : { guide: '' }) }
+    const turns = field && [block.picks].flat().includes(field.name)         // else nobody answers a click on a small map
+    const data = { alone: !turns, ...block.data, longest: longestSaid, ...(book.guided ? { alone: false } : { guide: '' }) }
     script.draw({ data, parentElement: place.shadow, setStateValue: hear, setTriggerValue: hear })
   }
   const set = (fields, value) => pick(Array.isArray(fields)                // several for the parts of a value

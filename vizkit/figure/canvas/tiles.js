@@ -43,7 +43,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     const button = document.createElement('button'), map = data.maps[row * many], index = row * many
     button.append(Object.assign(document.createElement('img'), { src: data.images[map.image], alt: heads.rows[row][0] }))
     button.classList.toggle('exact', Math.max(...map.size) <= 128)
-    button.disabled = index >= data.pick
+    button.disabled = data.alone || index >= data.pick
     button.setAttribute('aria-pressed', String(Math.floor(data.chosen / many) === row && data.chosen !== null))
     button.onclick = () => setTriggerValue('pick', index)
     return button
@@ -90,7 +90,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
     tile.legend.hidden = one || !map.rows
     tile.answers.replaceChildren(...map.answers.map(line))
     tile.answers.hidden = !map.answers.length
-    const picks = index < data.pick, chosen = picks && data.chosen === index && !heads?.pictured
+    const kept = index < data.pick, picks = kept && !data.alone, chosen = kept && data.chosen === index && !heads?.pictured
     tile.figure.toggleAttribute('data-empty', !map.rows)
     tile.canvas.setAttribute('role', picks ? 'button' : 'img')
     tile.canvas.setAttribute('aria-label', `${map.name}. ${heads ? heads.columns[index % many] + '. ' : ''}${data.label}`)

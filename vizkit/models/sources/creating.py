@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from contextlib import nullcontext
+from difflib import get_close_matches
 from functools import lru_cache, partial
 from threading import RLock
 from typing import Any
@@ -35,6 +36,7 @@ def known(name: str) -> str:
     current = timm.models.get_deprecated_models().get(architecture, architecture)
     if current is None or not timm.is_model(architecture):
         near = timm.list_models(f"*{re.sub('[^a-z0-9_]', '?', architecture[:12])}*")[:3] if architecture else ()
+        near = near or get_close_matches(architecture, timm.list_models(), cutoff=0.8)
         raise ModelError(f"timm has no model {name[:80]!r}" + (f"; did you mean {', '.join(near)}?" if near else "."))
     name = f"{current}.{tag}" if tag else current
     tags = list(timm.models.get_arch_pretrained_cfgs(name))

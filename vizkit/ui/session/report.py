@@ -139,14 +139,12 @@ def counting() -> str:
 
 
 def keep(item: "Item", inputs: Subject) -> None:
-    """Add it to the report, of what is `long` its figure and its sentence; what is there already is not there twice."""
+    """Add it to the report, its figure and its sentence alone; what is there already is not there twice."""
     from vizkit.report.document import MOST_ITEMS, Entry
     from vizkit.report.item import complete
 
-    if item.shows.long:
-        item = replace(item, shows=replace(item.shows, staged=True))
-    kept, whole = entries(), complete(item, inputs)
-    if any(replace(entry.item, link=whole.link) == whole for entry in kept.values()):
+    kept, whole = entries(), _short(complete(item, inputs))
+    if any(_short(replace(entry.item, link=whole.link)) == whole for entry in kept.values()):
         said = "This figure is in the report already."
     elif len(kept) >= MOST_ITEMS:
         said = f"A report has at most {MOST_ITEMS} figures: remove some first."
@@ -154,6 +152,11 @@ def keep(item: "Item", inputs: Subject) -> None:
         kept[max(kept, default=0) + 1] = Entry(whole)
         said = f"Added: {counted()} in the report."
     st.session_state[SAID] = said
+
+
+def _short(item: "Item") -> "Item":
+    """A figure of chosen maps is short already."""
+    return item if item.only else replace(item, shows=replace(item.shows, staged=True))
 
 
 def move(number: int, places: int) -> None:

@@ -142,7 +142,6 @@ class Results(View):
 
     by_name: ClassVar = True
     overlays: ClassVar = False
-    long: ClassVar = True
     how: ClassVar = How(
         "Every model answers the same images, each prepared as that model requires it. Accuracy is the share of "
         "right first answers with the interval in which it would lie, 95 times in 100, for other such images; ECE "

@@ -20,6 +20,7 @@ from vizkit.views.blocks import (
     Canvas,
     Columns,
     Heading,
+    Hint,
     Job,
     Later,
     Numbers,
@@ -158,6 +159,9 @@ class Switches(Among):
         moved = self.moved(of, at, changes)
         answered = "" if self.staged and moved else self.said(of, at, rows, changes)
         yield Said(" ".join(filter(None, (answered, moved))))
+        if not changes:
+            way = "head does it need most? Switch one off" if at.heads else "patch does it need most? Erase one"
+            yield Hint(f"Which {way}, and see.")
         yield Answered(of.loaded)
         yield Columns(((canvas,), (Part(partial(self.tries, of, at, changes)),)), (3, 2))
         yield Proof(after)
@@ -165,16 +169,13 @@ class Switches(Among):
         yield Numbers(lambda: {"logits_before": before.logits.numpy(), "logits_after": after.logits.numpy()})
 
     def said(self, of: Subject, at: Place, rows: "Sequence[Row]", changes: Changes) -> str:
-        head, part = of.loaded.head, "head" if at.heads else "patch"
+        head = of.loaded.head
         count = f"{sum(at.heads)} heads" if at.heads else f"{at.grid[0] * at.grid[1]} patches"
         names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
         if not changes:
             answer = f"the answer is {names[0]}" if head.probable else f"the {names[0]} is"
             nearest = f", to the nearest other image, {names[1]}, {head.text(before[1])}" if of.among else ""
-            asks = (
-                f"Which {part} does it need most? {'Switch' if at.heads else 'Erase'} one{' off' if at.heads else ''}"
-            )
-            return f"With all {count} {answer} {head.text(before[0])}{nearest}. {asks}, and see."
+            return f"With all {count} {answer} {head.text(before[0])}{nearest}."
         remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
         now, costliest = switched(changes.model, at.heads, at.special), of.find(COSTLIEST)
         if at.heads and (changes.pixels or now.cells):

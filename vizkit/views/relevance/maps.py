@@ -106,7 +106,8 @@ class Maps(Coloured):
 
     def numbers(self, of: Sequence[Subject]) -> dict[str, np.ndarray]:
         """Every map under the name of its method, without places where there is none, and behind "_gain" by how much
-        it is better than chance, where that was measured; of several models with "_1", "_2" after it."""
+        it is better than chance, where that was measured; "class" is what is explained, "value" its probability; of
+        several models with "_1", "_2" after it."""
         every: dict[str, np.ndarray] = {}
         for index, each in enumerate(of, 1):
             try:
@@ -123,5 +124,7 @@ class Maps(Coloured):
         race = self.race(of, [*self.fast(of)[0], *self.slow])
         gains, _ = gains_of({name: now(of, job) for name, job in race.items()})
         measured = {f"{name}_gain": np.array([gains[name]] if name in gains else []) for name in METHODS}
+        loaded, logits = self.answer(of)
         numbers = measured | {"target": np.array(target), "against": np.array(-1 if against is None else against)}
+        numbers |= {"class": np.array(self.what(of)), "value": np.array(float(loaded.head.values(logits)[target]))}
         return numbers | {name: maps.get(name, np.zeros((0, 0), np.float32)) for name in METHODS}

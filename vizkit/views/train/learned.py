@@ -115,7 +115,8 @@ class Learned(View):
         ends = np.cumsum([line.get("steps", 0) for line in run.metrics()])
         right = [int((one.predicted == of.targets).sum()) for one in each]
         area = float(np.mean(of.objects)) if of.objects else 0.0
-        yield Said(learned(steps, right, len(of.rgb), [_mean(one.on_object) for one in each], of.called, area))
+        shares = [_mean(one.on_object) for one in each]
+        yield Said(learned(steps, right, len(of.rgb), shares, of.called, area, step))
         epochs = int((ends <= step).sum())
         count = f"{right[steps.index(step)]} of {len(of.rgb)} right"
         yield Line(f"{bundled.title(self.run)} after step {step:,}, {epochs} of {len(ends)} epochs: {count}.")

@@ -36,6 +36,7 @@ export default function ({ data, parentElement, setTriggerValue }) {
       part.setAttribute('aria-pressed', String(node.name === data.part))
       part.title = node.words
       part.append(picture, title, shape)
+      part.disabled = data.alone
       part.onclick = () => setTriggerValue('part', node.name)
       return part
     })

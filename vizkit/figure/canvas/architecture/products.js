@@ -3,7 +3,7 @@
 // both patches are framed on the image. At first the query under the cursor of the page and its strongest key.
 
 const STORE = new WeakMap()
-const HINT = 'Point at another cell: its query (row) and its key (column) are multiplied channel by channel. A click moves the cursor to the query.'
+const HINT = 'Point at another cell: its query (row) and its key (column) are multiplied channel by channel.'
 const QUERY = '#f43f5e', KEY = '#22d3ee'
 
 export default function ({ data, parentElement, setStateValue }) {

@@ -165,6 +165,7 @@ export default function ({ data, parentElement, setStateValue }) {
   }
   const inside = ({ x, y }) => x >= 0 && x < 1 && y >= 0 && y < 1
   const choose = (y, x) => {
+    if (data.alone && !every) return                       // nobody could answer
     const at = [clamp(y, 0, allRows - 1), clamp(x, 0, allColumns - 1)]
     if (every) { state.at = at; expectEcho(state, 'at', [at, data.size]); draw() }
     setStateValue('at', at)

@@ -59,7 +59,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.stroke()
     }
     if (state.at !== undefined && state.at !== null) { pen.strokeStyle = INK; pen.lineWidth = 2; pen.strokeRect(state.at % columns * a, Math.floor(state.at / columns) * b, a, b) }
-    said.textContent = [pair && state.painted.size ? 'Now the other patch' : WORDS[data.tool], state.hidden.size && `${state.hidden.size} of ${rows * columns} hidden`].filter(Boolean).join(' · ')
+    said.textContent = [data.alone ? '' : pair && state.painted.size ? 'Now the other patch' : WORDS[data.tool], state.hidden.size && `${state.hidden.size} of ${rows * columns} hidden`].filter(Boolean).join(' · ')
     Object.assign(root.dataset, { hidden: state.hidden.size, off: state.off.size, painted: state.painted.size, tool: data.tool })
   }
 
@@ -115,8 +115,8 @@ export default function ({ data, parentElement, setStateValue }) {
     if (step) { event.preventDefault(); state.at = Math.min(rows * columns - 1, Math.max(0, at + step)); draw() }
     if (event.key === ' ' || event.key === 'Enter') { event.preventDefault(); if (pair) choose(at); else { state.painting = !cells().has(at); paint(at); draw(); tell() } }
   }
-  reveal.disabled = !data.costliest || data.alone; reveal.onclick = () => tell(data.costliest)
-  undo.disabled = !state.past.length || data.alone; reset.disabled = data.changes === NONE || data.alone
+  reveal.disabled = !data.costliest; reveal.onclick = () => tell(data.costliest)
+  undo.disabled = !state.past.length; reset.disabled = data.changes === NONE
   undo.onclick = () => send(state.past.pop())
   reset.onclick = () => tell(NONE)
   canvas.setAttribute('aria-label', data.label)
@@ -124,5 +124,7 @@ export default function ({ data, parentElement, setStateValue }) {
   state.observer = new ResizeObserver(() => draw())
   state.observer.observe(canvas)
   drawAnswers(); show()
+  canvas.inert = find('nav').hidden = Boolean(data.alone)
+  heads.querySelectorAll('button, select').forEach(each => { each.disabled = data.alone })   // they show what was measured
   return () => state.observer?.disconnect()
 }

@@ -89,11 +89,9 @@ def _handed_on() -> str:
         return f"Kept: Copy link opens this report for {settings().uploads_kept_hours:g} hours, comments too."
     if not link:
         return "This report is too long for a link: hand on its folder, whose replay.json opens here."
-    own = sum(entry.item.image not in ("", *samples()) for entry in session_report.entries().values())
-    if not own:
-        return "Copy link hands this report on, with its comments: the address holds it."
-    which = "the one of an image" if own == 1 else f"the {own} of images"
-    return f"Copy link hands this report on, but for {which} of your own: hand on its folder for those."
+    own = any(entry.item.image not in ("", *samples()) for entry in session_report.entries().values())
+    rest = ", but for figures of your own images: hand on its folder for those" if own else ": the address holds it"
+    return f"Copy link hands this report on, with its comments{rest}."
 
 
 # ---- from a file -----------------------------------------------------------------------------------------------------

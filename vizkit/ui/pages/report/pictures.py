@@ -103,25 +103,24 @@ def _picture(entry: Entry) -> Subject | None:
 
 def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, Subject]) -> None:
     """`ready` collects the pictures that can be made. `ends`: whether it is the first, and the last."""
+    length = SHORT if entry.item.shows.staged else WHOLE
     with st.container(horizontal=True, horizontal_alignment="right"):
         st.link_button("Open", again(entry.item), icon=":material/open_in_new:", help="The page that it comes from.")
         if not entry.item.only:  # a figure of chosen maps is short already
-            key = f"report_length_{number}"
             st.segmented_control(
                 "Length",
                 [SHORT, WHOLE],
-                default=SHORT if entry.item.shows.staged else WHOLE,
+                default=length,
                 required=True,
-                key=key,
+                key=f"report_length_{number}",
                 label_visibility="collapsed",
-                on_change=_shortened,
-                args=(number, key),
+                on_change=lambda: session_report.shorten(number, short=length == WHOLE),
                 help="Its figure and its sentence alone, or the whole view.",
             )
-        for word, icon, places, end in (("Up", "upward", -1, ends[0]), ("Down", "downward", 1, ends[1])):
+        for word, places, end in (("Up", -1, ends[0]), ("Down", 1, ends[1])):
             st.button(
                 word,
-                icon=f":material/arrow_{icon}:",
+                icon=f":material/arrow_{word.lower()}ward:",
                 key=f"{word.lower()}_{number}",
                 disabled=end,
                 on_click=session_report.move,
@@ -142,10 +141,8 @@ def _entry(number: int, entry: Entry, ends: tuple[bool, bool], ready: dict[int, 
         max_chars=LONGEST_COMMENT,
         height="content",
         placeholder="What is to be seen here?",
-        on_change=_comment,
-        args=(number, key),
+        on_change=lambda: session_report.comment(number, str(st.session_state[key])),
     )
-    length = SHORT if entry.item.shows.staged else WHOLE
     with st.container(key=f"report_{number}_{length}"):  # another frame for each: one keeps the height of the taller
         inputs = _picture(entry)
     if inputs is not None:
@@ -156,14 +153,6 @@ def again(item: Item) -> str:
     """The page that it comes from, as it was set. Of its link, which anybody may have written, the parameters alone."""
     query = urlsplit(item.link).query
     return f"{entry_of(item.shows).page}{query and '?'}{query}"
-
-
-def _shortened(number: int, key: str) -> None:
-    session_report.shorten(number, short=st.session_state[key] == SHORT)
-
-
-def _comment(number: int, key: str) -> None:
-    session_report.comment(number, str(st.session_state[key]))
 
 
 def picture_of(item: Item) -> "Picture | None":
