@@ -44,6 +44,24 @@ def of_found(boxes: Boxes, threshold: float, where: str) -> str:
     return f"{begun(where)}: {boxes.words} (score {threshold:.2f} or more)."
 
 
+def called(names: Sequence[str], middles_x: Sequence[float]) -> list[str]:
+    """Names of things, and which of several of the same name each is."""
+    each = [*zip(names, middles_x, strict=True)]
+    ranks = [
+        (sum(other[0] == name for other in each), sum(other <= (name, x) and other[0] == name for other in each))
+        for name, x in each
+    ]
+    return [
+        f"{name} ({rank} of {count} from the left)" if count > 1 else name
+        for name, (count, rank) in zip(names, ranks, strict=True)
+    ]
+
+
+def of_inside(share: float, area: float) -> str:
+    """Of a box where nobody knows what is there: the share of its attention inside it, and of the image."""
+    return f"{in_percent(share)} of its attention lies in its box, {in_percent(area)} of the image."
+
+
 def of_own(name: str, iou: float, seen: Own) -> str:
     """Of a box and the thing that it overlaps most, by its cross-attention per pixel."""
     place = f"lies on the {name}" if iou >= SAME else f"overlaps the {name} most"
@@ -143,10 +161,12 @@ def of_habits(apart: float, pictures: int) -> str:
     )
 
 
-def of_missed(name: str, query: int, said: str, score: float, own: float, iou: float, threshold: float) -> str:
+def of_missed(
+    name: str, query: int, said: str, score: float, own: float, iou: float, threshold: float, which: str = ""
+) -> str:
     """Of a thing of this `name` that no box stands for, and the query that should find it: what it says with which
-    probability, the probability of `name`, and the overlap of its box."""
-    whose = f"The {name} is missed: query {query}, which should find it,"
+    probability, the probability of `name`, and the overlap of its box. `which` of several things of its name."""
+    whose = f"The {name}{which} is missed: query {query}, which should find it,"
     if score < threshold:
         return f"{whose} is too unsure ({said} {in_percent(score)})."
     if said != name:
@@ -156,15 +176,15 @@ def of_missed(name: str, query: int, said: str, score: float, own: float, iou: f
     return f"{whose} also overlaps another {name}, for which its box counts."
 
 
-def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float) -> str:
-    """Of the box of a query; `name` of the thing on which it lies, "" for none; `surer`: the query whose box stands for
-    this thing, None for none."""
+def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float, which: str = "") -> str:
+    """Of the box of a query; `name` of the thing on which it lies, "" for none, and `which` of several of its name;
+    `surer`: the query whose box stands for this thing, None for none."""
     box = f"The box {said} of query {query} is too many:"
     if not name:
         return f"{box} it overlaps no insect by an IoU of {SAME} or more (at most {iou:.2f})."
     if said != name:
-        return f"{box} it lies on the {name} (IoU {iou:.2f})."
-    return f"{box} query {surer}, which is surer, has found this {name} already (IoU {iou:.2f})."
+        return f"{box} it lies on the {name}{which} (IoU {iou:.2f})."
+    return f"{box} query {surer}, which is surer, has found this {name}{which} already (IoU {iou:.2f})."
 
 
 def of_trail(query: int, name: str, scores: Sequence[float], moved: float) -> str:

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vizkit.analysis.detection.boxes import best_overlap, corners
+from vizkit.analysis.detection.boxes import best_overlap, corners, share_inside
 from vizkit.analysis.detection.instances import Own, instance_at, own_and_others
 from vizkit.analysis.remarks.detection import (
     of_doubles,
     of_found,
+    of_inside,
     of_many_doubles,
     of_missed,
     of_own,
@@ -24,7 +25,9 @@ from vizkit.analysis.remarks.detection import (
 )
 from vizkit.analysis.remarks.remark import begun
 from vizkit.figure.detection.on_picture import WHITE, Frame, Panel
+from vizkit.figure.palette import OTHERS
 from vizkit.geometry import id_at, middle_of
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Line, Numbers, Said
 from vizkit.views.controls import choice, head, layer, number, switch
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from vizkit.models.detection.seen import Sure
     from vizkit.models.detection.segmenting import Segments
 
+NO_MASKS = "Masks are made after the last layer, where queries look at each other: here there are none."
 MAPS = {ASKS: "of the query of a box", PLACE: "of a place, in the encoder"}
 
 
@@ -119,8 +123,9 @@ class Boxes(OfScene, View):
     how = How(
         "Point at a box, a mask, or a dashed insect that was missed: beside it, where its query took from the image "
         "in the chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box "
-        "after the layers before. A click keeps it. An insect is found by the surest box of its class that overlaps "
-        "it by an IoU of 0.5 or more; every other box is too many, “again” where a surer one has found its insect. "
+        "after the layers before, and after this one where its score is too low. A click keeps it, over all layers. An "
+        "insect is found by the surest box of its class that overlaps it by an IoU of 0.5 or more; every other box is "
+        "too many, “again” where a surer one has found its insect. "
         "The query that should find a missed insect is that with which training would match it (Queries). A pixel "
         "belongs to the query whose mask is surest there; panoptic quality counts a mask as right above an IoU of 0.5, "
         "with the right class. Of a place: the weights with which it gathers from all places, before any query asks.",
@@ -150,7 +155,7 @@ class Boxes(OfScene, View):
         made = given.seen(self_attention=self.self_attention)
         at = self.at(made.layers)
         said = given.sure(self.score, at, self_attention=self.self_attention)
-        labels, query = self.asked(said, *self.mistakes(given, said, at))
+        labels, query = self.asked(given, said, *self.mistakes(given, said, at))
         speaks = self.relevance(given, query, labels[query]) if labels else np.zeros(made.grid)
         arrays = {name: getattr(said, name).numpy() for name in said._fields}
         for name in ("logits", "boxes_cxcywh"):
@@ -165,18 +170,30 @@ class Boxes(OfScene, View):
 
     def segmented(self, given: Given, at: int) -> "tuple[Segments | None, str]":
         """(the masks after this layer, why there are none where one would expect them)."""
-        if not (self.masks and self.self_attention and at + 1 == len(given.seen().layers)):
+        if not self.masks:
             return None, ""
+        if not self.self_attention or at + 1 < len(given.seen().layers):
+            return None, NO_MASKS
         try:
             return segments(given, self.score), ""
         except NotApplicable as sentence:
             return None, str(sentence)
 
-    def asked(self, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]) -> tuple[dict[int, int], int]:
-        """(the class that every query shown is asked for, the chosen one of them, −1 where there is none)."""
+    def asked(
+        self, given: Given, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]
+    ) -> tuple[dict[int, int], int]:
+        """(the class that every query shown is asked for, the chosen one of them, −1 where there is none). It is chosen
+        after the last layer, and stays over all: where it is not sure, it is asked for what it says in the end."""
         labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True))
         labels |= {each.query: each.wanted for each in missed}
-        return labels, self.query if self.query in labels else next(iter([*reasons, *labels]), -1)
+        made = given.seen(self_attention=self.self_attention).layers
+        last = made[-1].logits[0, :, :-1].argmax(-1).tolist()
+        query = self.query
+        if not 0 <= query < len(last):
+            sure = given.sure(self.score, self_attention=self.self_attention)
+            first = self.mistakes(given, sure, len(made) - 1)[1]
+            query = next(iter([*first, *sure.queries.tolist(), *reasons, *labels]), -1)
+        return ({query: last[query]} if query >= 0 else {}) | labels, query
 
     def relevance(self, given: Given, query: int, label: int) -> np.ndarray:
         make = partial(relevance, given, query, label, self_attention=self.self_attention)
@@ -209,9 +226,8 @@ class Boxes(OfScene, View):
                 more.append(of_many_doubles(over_many["scenes"], *over))
         masks, why_none = self.segmented(given, at)
         missed, reasons = self.mistakes(given, said, at)
-        labels, query = self.asked(said, missed, reasons)
-        should_find = {each.thing: each.query for each in missed}
-        drawn = Rated() if masks is None else rated(given, masks, found, should_find)
+        labels, query = self.asked(given, said, missed, reasons)
+        drawn = Rated() if masks is None else rated(given, masks, found)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -220,16 +236,20 @@ class Boxes(OfScene, View):
             if probabilities[-1] >= SURE or each == query:
                 speaks[each] = self.relevance(given, each, label)
             boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
-            name = f"{given.model.labels[label]}{'?' * bool(strange)}"  # as in the frames
+            name = given.model.labels[label]
             trail = of_trail(each, name, probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
-            own = self.on_thing(given, weights, boxes[-1])
-            says[each] = " ".join(filter(None, (reasons.get(each), own, drawn.of_each.get(each), trail)))
-            found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
-        boxes = [*found, *(given.true_frames(should_find) if self.truth else [])]
-        colours = ["right blue, wrong red"] if given.things else []
-        colours += ["truth white"] if given.things and (self.truth or drawn.regions) else []
-        colours += ["pointed at orange"] if labels else []
-        title = ": ".join(filter(None, (begun(where), ", ".join(colours))))
+            looks = self.looks(given, weights, boxes[-1])
+            says[each] = " ".join(filter(None, (reasons.get(each), looks, drawn.of_each.get(each), trail)))
+            *before, own = corners(boxes).tolist()
+            found += [Frame(box, WHITE, faint=True, id=each) for box in before]
+            if each not in said.queries:
+                word = f"{name} {in_percent(probabilities[-1])}, below {self.score:.2f}"
+                found.append(Frame(own, OTHERS, word, faint=True, id=each))
+        boxes = [*found, *(given.true_frames({each.thing: each.query for each in missed}) if self.truth else [])]
+        colours = ["blue: right, red: wrong"] if given.things else []
+        colours += ["dashed: truth"] if given.things and self.truth else []
+        colours += ["orange: that of the maps"] if labels else []
+        title = begun(where) + (f" ({', '.join(colours)})" if colours else "")
         panels = [Panel(title, boxes, regions=drawn.regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
@@ -248,24 +268,27 @@ class Boxes(OfScene, View):
             return [], {}
         answers = given.seen(self_attention=self.self_attention).layers[at]
         missed, too_many = mistakes(answers, said, things)
-        names, true = given.model.labels, given.names(things.labels)
+        names, true, called = given.model.labels, given.names(things.labels), given.called
+        which = [each.removeprefix(name) for each, name in zip(called, true, strict=True)]
         reasons = dict[int, str]()
         for each in too_many:
             on = "" if each.thing is None else true[each.thing]
-            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.surer, each.iou)
+            rank = "" if each.thing is None else which[each.thing]
+            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.surer, each.iou, rank)
         for each in missed:
-            numbers = names[each.label], each.score, each.own, each.iou, self.score
+            numbers = names[each.label], each.score, each.own, each.iou, self.score, which[each.thing]
             reason = of_missed(true[each.thing], each.query, *numbers)
             reasons[each.query] = " ".join(filter(None, (reasons.get(each.query), reason)))
         return missed, reasons
 
-    def on_thing(self, given: Given, weights: Tensor, box: Tensor) -> str:
-        """Of a box the thing that it overlaps most, and how far attention keeps to it."""
+    def looks(self, given: Given, weights: Tensor, box: Tensor) -> str:
+        """How far attention keeps to the thing that a box overlaps most, or to the box where nobody knows."""
         things = given.things
-        if not given.truth or things is None or (on := best_overlap(box, things.boxes_cxcywh)) is None:
+        if not given.truth or things is None:
+            return of_inside(*share_inside(weights, box))
+        if (on := best_overlap(box, things.boxes_cxcywh)) is None:
             return ""
-        own = own_and_others(weights, given.truth.instances, on[0] + 1)
-        return of_own(given.names(things.labels)[on[0]], on[1], own)
+        return of_own(given.called[on[0]], on[1], own_and_others(weights, given.truth.instances, on[0] + 1))
 
     def of_place(self, of: Subject, given: Given, strange: str) -> Blocks:
         made = given.seen()
@@ -303,7 +326,7 @@ def sentences(given: Given, looked: Tensor) -> tuple[dict[int, str], str]:
     own, says = list[Own](), {cell: of_strongest(cell, weights) for cell, weights in enumerate(looked)}
     if given.truth is None or given.things is None:
         return says, ""
-    names = given.names(given.things.labels)
+    names = given.called
     for cell, weights in enumerate(looked):
         if thing := instance_at(given.truth.instances, middle_of(tokens, cell)):
             own.append(own_and_others(weights, given.truth.instances, thing))

@@ -13,6 +13,7 @@ import numpy as np
 
 from vizkit.analysis.detection.boxes import corners, duplicates, found_again
 from vizkit.analysis.remarks.detection import Boxes as Counted
+from vizkit.analysis.remarks.detection import called
 from vizkit.datasets import samples
 from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
 from vizkit.figure.detection.on_picture import WHITE, Frame, Panel, Panels
@@ -88,6 +89,12 @@ class Given:
 
     def names(self, labels: "Tensor | np.ndarray") -> list[str]:
         return [self.model.labels[label] for label in labels.tolist()]
+
+    @property
+    def called(self) -> list[str]:
+        """What there is to find by its class, and which of several it is."""
+        things = self.things
+        return [] if things is None else called(self.names(things.labels), things.boxes_cxcywh[:, 0].tolist())
 
     def true_frames(self, missed: Mapping[int, int] = MappingProxyType({})) -> list[Frame]:
         """What there is to find, dashed; none where nobody knows. `missed`: the places of those that no box stands for,

@@ -43,9 +43,8 @@ class Rated(NamedTuple):
     of_each: Mapping[int, str] = MappingProxyType({})
 
 
-def rated(given: Given, found: "Segments", frames: Sequence[Frame], missed: Mapping[int, int]) -> Rated:
-    """In the colours of the `frames` of their queries; while one is shown, with the outline of the thing that its mask
-    overlaps most of all. `missed`: the places of things, each with the query that should find it."""
+def rated(given: Given, found: "Segments", frames: Sequence[Frame]) -> Rated:
+    """In the colours of the `frames` of their queries."""
     from vizkit.models.detection.panoptic import ious, matches, quality
     from vizkit.models.detection.segmenting import Segments
 
@@ -54,7 +53,7 @@ def rated(given: Given, found: "Segments", frames: Sequence[Frame], missed: Mapp
     if given.truth is None:
         return Rated(regions)
     truth = Segments(given.truth.instances, given.truth.labels)
-    names, overlap = given.names(truth.labels), ious(found, truth)
+    names, overlap = given.called, ious(found, truth)
     hits = [(names[thing], iou) for _, thing, iou in matches(found, truth)]
     said = of_masks(len(names), hits, quality([found], [truth], len(given.model.labels)).pq)
     of_each = {
@@ -62,7 +61,4 @@ def rated(given: Given, found: "Segments", frames: Sequence[Frame], missed: Mapp
         for query, own in zip(queries, overlap, strict=True)
         if own.any()
     }
-    best = {thing: queries[own.argmax()] for thing, own in enumerate(overlap.T) if own.any()} | {**missed}
-    outlines = [best.get(thing, -1) for thing in range(len(names))]
-    regions.append(Regions(truth.instances, [WHITE] * len(names), outlines, outlined=True))
     return Rated(regions, said, of_each)
