@@ -46,19 +46,6 @@ def best_overlap(box_cxcywh: Float[Tensor, " 4"], boxes_cxcywh: Float[Tensor, "b
     return (place, float(iou[place])) if iou[place] > 0 else None
 
 
-def share_inside(weights: Float[Tensor, "row column"], box_cxcywh: Float[Tensor, " 4"]) -> tuple[float, float]:
-    """(the share of the weights of a grid of cells that lies in a box, the share of the image that it covers)."""
-    x0, y0, x1, y1 = corners(box_cxcywh[None])[0].clamp(0, 1).tolist()
-
-    def covered(cells: int, low: float, high: float) -> Tensor:
-        edges = torch.arange(cells + 1) / cells
-        return (edges[1:].clamp(max=high) - edges[:-1].clamp(min=low)).clamp(min=0) * cells
-
-    rows, columns = weights.shape
-    inside = covered(rows, y0, y1)[:, None] * covered(columns, x0, x1)
-    return float((weights * inside).sum() / weights.sum()), (x1 - x0) * (y1 - y0)
-
-
 def corners(boxes_cxcywh: Float[Tensor, "box 4"]) -> Float[Tensor, "box 4"]:
     """Left, top, right, bottom of boxes given by middle, width and height."""
     middle, size = boxes_cxcywh[:, :2], boxes_cxcywh[:, 2:]

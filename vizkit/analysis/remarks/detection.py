@@ -57,9 +57,9 @@ def called(names: Sequence[str], middles_x: Sequence[float]) -> list[str]:
     ]
 
 
-def of_inside(share: float, area: float) -> str:
-    """Of a box where nobody knows what is there: the share of its attention inside it, and of the image."""
-    return f"{in_percent(share)} of its attention lies in its box, {in_percent(area)} of the image."
+def of_inside(seen: Own) -> str:
+    """Of a box where nobody knows what is there, by its cross-attention per pixel."""
+    return f"The box gets {seen.own:.1f} × the mean attention per pixel, against {seen.ground:.1f} × outside it."
 
 
 def of_own(name: str, iou: float, seen: Own) -> str:
@@ -102,14 +102,6 @@ def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> str:
     )
 
 
-def of_many_doubles(scenes: int, together: float, alone: float) -> str:
-    """Boxes of a scene that overlap a surer one of their class, right or wrong, on average over many."""
-    return (
-        f"Over {counted(scenes, 'scene')}: {together:.2f} boxes of a scene repeat a surer one on average, right or "
-        f"wrong, {alone:.2f} where each query looks at itself alone."
-    )
-
-
 Pair = tuple[int, float]
 
 
@@ -131,6 +123,12 @@ def of_matching(
         words = f"{begun(where)}: the cheapest pair first costs {greedy:.3f} in all, the best assignment {optimal:.3f}"
         words += f"{there}."
     return words
+
+
+def of_cost(query: int, name: str, label: float, distance: float, overlap: float) -> str:
+    """Of one pair, each part weighed."""
+    parts = f"{label:.2f} for the class + {distance:.2f} for the distance + {overlap:.2f} for the overlap"
+    return f"Query {query} for {name} costs {label + distance + overlap:.2f}: {parts}."
 
 
 def of_masks(things: int, hits: Sequence[tuple[str, float]], quality: float) -> str:

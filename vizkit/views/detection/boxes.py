@@ -8,13 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from vizkit.analysis.detection.boxes import best_overlap, corners, share_inside
+from vizkit.analysis.detection.boxes import best_overlap, corners
 from vizkit.analysis.detection.instances import Own, instance_at, own_and_others
 from vizkit.analysis.remarks.detection import (
     of_doubles,
     of_found,
     of_inside,
-    of_many_doubles,
     of_missed,
     of_own,
     of_place,
@@ -24,7 +23,7 @@ from vizkit.analysis.remarks.detection import (
     of_trail,
 )
 from vizkit.analysis.remarks.remark import begun
-from vizkit.figure.detection.on_picture import WHITE, Frame, Panel
+from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.palette import OTHERS
 from vizkit.geometry import id_at, middle_of
 from vizkit.percent import in_percent
@@ -41,17 +40,15 @@ from vizkit.views.detection.scene import (
     OfScene,
     last_query,
     least_score,
-    of_scene,
-    shipped,
     size,
 )
-from vizkit.views.detection.segments import Rated, rated, segments
+from vizkit.views.detection.segments import coloured, rated, segments
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
     from vizkit.evaluation.scenes.mistakes import Missed
-    from vizkit.models.detection.seen import Sure
+    from vizkit.models.detection.seen import Seen, Sure
     from vizkit.models.detection.segmenting import Segments
 
 NO_MASKS = "Masks are made after the last layer, where queries look at each other: here there are none."
@@ -92,14 +89,6 @@ class Boxes(OfScene, View):
         when=of_query,
     )
     score: float = least_score()
-    truth: bool = switch(
-        "True boxes",
-        "What is really there, dashed.",
-        default=True,
-        more=True,
-        key="det_truth",
-        when=of_scene,
-    )
     query: int = number(
         "Query",
         -1,
@@ -152,10 +141,7 @@ class Boxes(OfScene, View):
 
     def numbers(self, of: Subject, given: Given) -> dict[str, Any]:
         """Both kinds of attention, what is found, and the relevance for the chosen query, 0 where there is none."""
-        made = given.seen(self_attention=self.self_attention)
-        at = self.at(made.layers)
-        said = given.sure(self.score, at, self_attention=self.self_attention)
-        labels, query = self.asked(given, said, *self.mistakes(given, said, at))
+        made, at, said, _, _, labels, query = self.asked(given)
         speaks = self.relevance(given, query, labels[query]) if labels else np.zeros(made.grid)
         arrays = {name: getattr(said, name).numpy() for name in said._fields}
         for name in ("logits", "boxes_cxcywh"):
@@ -179,21 +165,20 @@ class Boxes(OfScene, View):
         except NotApplicable as sentence:
             return None, str(sentence)
 
-    def asked(
-        self, given: Given, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]
-    ) -> tuple[dict[int, int], int]:
-        """(the class that every query shown is asked for, the chosen one of them, −1 where there is none). It is chosen
-        after the last layer, and stays over all: where it is not sure, it is asked for what it says in the end."""
+    def asked(self, given: Given) -> "tuple[Seen, int, Sure, list[Missed], dict[int, str], dict[int, int], int]":
+        """(all that is made; the place of the layer; what `judged` gives; the class for which every query shown is
+        asked; the chosen query, −1 for none: it stays over all layers, and is asked for what it says in the end)."""
+        made = given.seen(self_attention=self.self_attention)
+        at, query = self.at(made.layers), self.query
+        said, missed, reasons = self.judged(given, at)
         labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True))
         labels |= {each.query: each.wanted for each in missed}
-        made = given.seen(self_attention=self.self_attention).layers
-        last = made[-1].logits[0, :, :-1].argmax(-1).tolist()
-        query = self.query
-        if not 0 <= query < len(last):
-            sure = given.sure(self.score, self_attention=self.self_attention)
-            first = self.mistakes(given, sure, len(made) - 1)[1]
+        if query < 0:
+            sure, _, first = self.judged(given, -1)
             query = next(iter([*first, *sure.queries.tolist(), *reasons, *labels]), -1)
-        return ({query: last[query]} if query >= 0 else {}) | labels, query
+        if query >= 0:
+            labels.setdefault(query, int(made.layers[-1].logits[0, query, :-1].argmax()))
+        return made, at, said, missed, reasons, labels, query
 
     def relevance(self, given: Given, query: int, label: int) -> np.ndarray:
         make = partial(relevance, given, query, label, self_attention=self.self_attention)
@@ -209,25 +194,17 @@ class Boxes(OfScene, View):
 
     def of_queries(self, given: Given, strange: str) -> Blocks:
         """`strange`: what is to be known first, of an image that the model cannot know."""
-        made = given.seen(self_attention=self.self_attention)
-        at = self.at(made.layers)
-        said = given.sure(self.score, at, self_attention=self.self_attention)
+        made, at, said, missed, reasons, labels, query = self.asked(given)
         found, counts = given.found(said)
         where = given.title if at + 1 == len(made.layers) else f"{given.title} after layer {at + 1}"
-        more = list[str]()  # below the picture
         if self.self_attention:
             yield Said(strange + of_found(counts, self.score, where))
         else:
             before = given.found(given.sure(self.score, at))[1]
             yield Said(strange + of_doubles(at + 1, before, counts, given.title))
-            if self.detector == BUNDLED:
-                over_many = shipped("measured")
-                over = (over_many[name]["duplicates"] for name in ("whole", "alone"))
-                more.append(of_many_doubles(over_many["scenes"], *over))
         masks, why_none = self.segmented(given, at)
-        missed, reasons = self.mistakes(given, said, at)
-        labels, query = self.asked(given, said, missed, reasons)
-        drawn = Rated() if masks is None else rated(given, masks, found)
+        regions = [] if masks is None else [coloured(masks, found)]
+        measured, of_masks = ("", {}) if masks is None else rated(given, masks)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -239,33 +216,33 @@ class Boxes(OfScene, View):
             name = given.model.labels[label]
             trail = of_trail(each, name, probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
             looks = self.looks(given, weights, boxes[-1])
-            says[each] = " ".join(filter(None, (reasons.get(each), looks, drawn.of_each.get(each), trail)))
+            says[each] = " ".join(filter(None, (reasons.get(each), looks, of_masks.get(each), trail)))
             *before, own = corners(boxes).tolist()
-            found += [Frame(box, WHITE, faint=True, id=each) for box in before]
+            found += [Frame(box, OTHERS, faint=True, id=each) for box in before]
             if each not in said.queries:
                 word = f"{name} {in_percent(probabilities[-1])}, below {self.score:.2f}"
                 found.append(Frame(own, OTHERS, word, faint=True, id=each))
-        boxes = [*found, *(given.true_frames({each.thing: each.query for each in missed}) if self.truth else [])]
-        colours = ["blue: right, red: wrong"] if given.things else []
-        colours += ["dashed: truth"] if given.things and self.truth else []
+        boxes = [*found, *given.true_frames({each.thing: each.query for each in missed})]
+        colours = ["blue: right, red: wrong, dashed: truth"] if given.things else []
         colours += ["orange: that of the maps"] if labels else []
         title = begun(where) + (f" ({', '.join(colours)})" if colours else "")
-        panels = [Panel(title, boxes, regions=drawn.regions)]
+        panels = [Panel(title, boxes, regions=regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, heats=looked, quantity="attention", own=True))
             panels.append(Panel("Relevance for its class", found, heats=speaks, quantity="relevance", own=True))
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=says, large=True)
         others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
-        yield from map(Line, filter(None, (" ".join(others), drawn.said, *more, why_none)))
+        yield from map(Line, filter(None, (" ".join(others), measured, why_none)))
 
-    def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
-        """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
-        truth is not known."""
+    def judged(self, given: Given, at: int) -> "tuple[Sure, list[Missed], dict[int, str]]":
+        """(what is said after a layer; the things that are missed; a sentence for every query that is involved in a
+        mistake: neither where the truth is not known)."""
         from vizkit.evaluation.scenes.mistakes import mistakes
 
+        said = given.sure(self.score, at, self_attention=self.self_attention)
         if (things := given.things) is None:
-            return [], {}
+            return said, [], {}
         answers = given.seen(self_attention=self.self_attention).layers[at]
         missed, too_many = mistakes(answers, said, things)
         names, true, called = given.model.labels, given.names(things.labels), given.called
@@ -279,13 +256,18 @@ class Boxes(OfScene, View):
             numbers = names[each.label], each.score, each.own, each.iou, self.score, which[each.thing]
             reason = of_missed(true[each.thing], each.query, *numbers)
             reasons[each.query] = " ".join(filter(None, (reasons.get(each.query), reason)))
-        return missed, reasons
+        return said, missed, reasons
 
     def looks(self, given: Given, weights: Tensor, box: Tensor) -> str:
         """How far attention keeps to the thing that a box overlaps most, or to the box where nobody knows."""
         things = given.things
         if not given.truth or things is None:
-            return of_inside(*share_inside(weights, box))
+            height, width = given.rgb.shape[:2]
+            inside = np.zeros((height, width), np.uint8)
+            sides = corners(box[None])[0].clamp(0, 1) * torch.tensor([width - 1, height - 1, width, height])
+            x0, y0, x1, y1 = sides.int().tolist()
+            inside[y0 : y1 + 1, x0 : x1 + 1] = 1
+            return of_inside(own_and_others(weights, inside, 1))
         if (on := best_overlap(box, things.boxes_cxcywh)) is None:
             return ""
         return of_own(given.called[on[0]], on[1], own_and_others(weights, given.truth.instances, on[0] + 1))
@@ -300,8 +282,7 @@ class Boxes(OfScene, View):
         says = {**kept}
         own = says.pop(place)
         yield Said(f"{strange}{begun(given.title)}: {own[:1].lower()}{own[1:]}")
-        frames = given.true_frames() if self.truth else []
-        panels = [Panel(title, frames, heats=dict(enumerate(looked.numpy())), quantity="attention")]
+        panels = [Panel(title, given.true_frames(), heats=dict(enumerate(looked.numpy())), quantity="attention")]
         more = {"chosen": place, "grid": made.grid, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
         yield from [Line(average)] if average else []

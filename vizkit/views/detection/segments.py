@@ -1,9 +1,8 @@
 """Masks: which pixels each query says are its thing's, and how well they are given to things."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from vizkit.analysis.remarks.detection import of_mask, of_masks
 from vizkit.figure.detection.on_picture import WHITE, Frame
@@ -35,30 +34,26 @@ def segments(given: Given, score: float) -> "Segments":
     return given.kept(("segments", written, score), partial(segment, given.model, head, given.rgb, score))
 
 
-class Rated(NamedTuple):
-    """Masks over the image, and a sentence of all and of that of each query, "" where nobody knows the truth."""
-
-    regions: Sequence[Regions] = ()
-    said: str = ""
-    of_each: Mapping[int, str] = MappingProxyType({})
-
-
-def rated(given: Given, found: "Segments", frames: Sequence[Frame]) -> Rated:
+def coloured(found: "Segments", frames: Sequence[Frame]) -> Regions:
     """In the colours of the `frames` of their queries."""
+    queries, tints = found.queries.tolist(), {frame.id: frame.colour for frame in frames}
+    return Regions(found.instances, [tints.get(query, WHITE) for query in queries], queries)
+
+
+def rated(given: Given, found: "Segments") -> tuple[str, dict[int, str]]:
+    """A sentence of all masks and of that of each query, none where nobody knows the truth."""
     from vizkit.models.detection.panoptic import ious, matches, quality
     from vizkit.models.detection.segmenting import Segments
 
-    queries, tints = found.queries.tolist(), {frame.id: frame.colour for frame in frames}
-    regions = [Regions(found.instances, [tints.get(query, WHITE) for query in queries], queries)]
     if given.truth is None:
-        return Rated(regions)
+        return "", {}
     truth = Segments(given.truth.instances, given.truth.labels)
     names, overlap = given.called, ious(found, truth)
     hits = [(names[thing], iou) for _, thing, iou in matches(found, truth)]
     said = of_masks(len(names), hits, quality([found], [truth], len(given.model.labels)).pq)
     of_each = {
         query: of_mask(names[own.argmax()], float(own.max()))
-        for query, own in zip(queries, overlap, strict=True)
+        for query, own in zip(found.queries.tolist(), overlap, strict=True)
         if own.any()
     }
-    return Rated(regions, said, of_each)
+    return said, of_each
