@@ -185,7 +185,6 @@ def test_masks_are_measured(monkeypatch):
     drawn, _, blocks = shown(Boxes(scene=6))
     assert "By masks 4 of 4 insects found" in lines(blocks)
     assert lines(blocks).endswith("panoptic quality 1.00 of 1.")
-    assert all("by an IoU of 1.00." in sentence for _, sentence in drawn["says"])
     (masks,) = regions(drawn)
     assert masks["ids"] == queries
 
@@ -199,8 +198,6 @@ def test_a_mask_has_the_colour_of_its_box_and_no_other_layer_has_masks():
     }
     assert masks["ids"]
     assert masks["colours"] == [frames[query] for query in masks["ids"]]
-    of_masks = [sentence for _, sentence in drawn["says"] if "Its mask overlaps the " in sentence]
-    assert 0 < len(of_masks) <= len(masks["ids"])
     for other in (replace(view, masks=False), replace(view, layer=1), replace(view, self_attention=False)):
         drawn, _, blocks = shown(other)
         assert not regions(drawn)

@@ -131,21 +131,12 @@ def of_cost(query: int, name: str, label: float, distance: float, overlap: float
     return f"Query {query} for {name} costs {label + distance + overlap:.2f}: {parts}."
 
 
-def of_masks(things: int, hits: Sequence[tuple[str, float]], quality: float) -> str:
-    """`hits`: those of the `things` of which a mask has the right class and an IoU above .5, (name, IoU). `quality`:
-    panoptic."""
+def of_masks(things: int, found: int, quality: float) -> str:
+    """`found`: those of the `things` of which a mask has the right class and an IoU above .5. `quality`: panoptic."""
     if not things:
         return ""
-    words = f"By masks {len(hits)} of {counted(things, 'insect')} found (right class, IoU above 0.5)"
-    if len(hits) > 1:
-        low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
-        words += f", best the {high[0]} ({high[1]:.2f}), least the {low[0]} ({low[1]:.2f})"
+    words = f"By masks {found} of {counted(things, 'insect')} found (right class, IoU above 0.5)"
     return f"{words}; panoptic quality {quality:.2f} of 1."
-
-
-def of_mask(name: str, iou: float) -> str:
-    """Of a mask and the thing that it overlaps most."""
-    return f"Its mask overlaps the {name} by an IoU of {iou:.2f}."
 
 
 def of_habits(apart: float, pictures: int) -> str:
@@ -185,12 +176,10 @@ def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float,
     return f"{box} query {surer}, which is surer, has found this {name}{which} already (IoU {iou:.2f})."
 
 
-def of_trail(query: int, name: str, scores: Sequence[float], moved: float) -> str:
-    """Of a box the probability of this class after each decoder layer, and how far its middle has moved since the
-    first, as a share of the image."""
-    steps = f"Query {query}, {name}: {' → '.join(map(in_percent, scores))}"
-    layers = f" from layer to layer; its middle moved by {in_percent(moved)} of the image" if len(scores) > 1 else ""
-    return f"{steps}{layers}."
+def of_trail(query: int, name: str, scores: Sequence[float]) -> str:
+    """Of a box the probability of this class after each decoder layer."""
+    layers = " from layer to layer" if len(scores) > 1 else ""
+    return f"Query {query}, {name}: {' → '.join(map(in_percent, scores))}{layers}."
 
 
 def of_habit(query: int, names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Frames, lines and maps on one picture, in panels beside one another: for the browser (canvas/panels) and on paper."""
+"""Frames and maps on one picture, in panels beside one another: for the browser (canvas/panels) and on paper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -34,14 +34,6 @@ class Frame:
     id: int = -1
 
 
-@dataclass(frozen=True)
-class Track:
-    """A line through points (x, y), shares of the picture."""
-
-    points: Sequence[Sequence[float]]
-    colour: str
-
-
 @dataclass(frozen=True, eq=False)
 class Panel:
     """`heats`: what lies over the picture while that id is shown, shares ≥ 0, in times an equal share; `quantity`: of
@@ -49,7 +41,6 @@ class Panel:
 
     title: str
     frames: Sequence[Frame] = ()
-    tracks: Sequence[Track] = ()
     regions: Sequence[Regions] = ()
     heats: Mapping[int, Places] = field(default_factory=dict)
     quantity: str = ""
@@ -69,7 +60,6 @@ class Panel:
         return {
             "title": self.title,
             "frames": [asdict(frame) for frame in self.frames],
-            "tracks": [asdict(track) for track in self.tracks],
             "heats": heats,
             "own": self.own,
             "regions": [each.pack() for each in self.regions],
@@ -152,7 +142,6 @@ class Panels:
             chosen = not panel.own and frame.id == self.chosen >= 0
             marks.append(Stroke(corners, UNDER, 3.0))
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
-        marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
         taken = list[Box]()
         for frame in sorted((frame for frame in frames if frame.word), key=self._rank):
             word = fitting(frame.word, SIZE - 1, side - 6)

@@ -204,7 +204,7 @@ class Boxes(OfScene, View):
             yield Said(strange + of_doubles(at + 1, before, counts, given.title))
         masks, why_none = self.segmented(given, at)
         regions = [] if masks is None else [coloured(masks, found)]
-        measured, of_masks = ("", {}) if masks is None else rated(given, masks)
+        measured = "" if masks is None else rated(given, masks)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -214,9 +214,9 @@ class Boxes(OfScene, View):
                 speaks[each] = self.relevance(given, each, label)
             boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
             name = given.model.labels[label]
-            trail = of_trail(each, name, probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
+            trail = of_trail(each, name, probabilities)
             looks = self.looks(given, weights, boxes[-1])
-            says[each] = " ".join(filter(None, (reasons.get(each), looks, of_masks.get(each), trail)))
+            says[each] = " ".join(filter(None, (reasons.get(each), looks, trail)))
             *before, own = corners(boxes).tolist()
             found += [Frame(box, OTHERS, faint=True, id=each) for box in before]
             if each not in said.queries:

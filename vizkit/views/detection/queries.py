@@ -9,7 +9,7 @@ import numpy as np
 from vizkit.analysis.detection.boxes import corners
 from vizkit.analysis.remarks.detection import of_cost, of_habit, of_habits, of_matching
 from vizkit.figure.detection.cost_matrix import cost_matrix
-from vizkit.figure.detection.on_picture import Frame, Panel, Track
+from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
@@ -66,9 +66,9 @@ class Queries(OfScene, View):
     shows = "Queries matched with things"
     how = How(
         "Each thing (whole frame) gets one query. Dashed boxes are those of queries that the two ways assign "
-        "differently, all where they do not differ; a line joins the middles. The model does not run again when a "
-        "weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many "
-        "drawn scenes, large for a large box; in each square the query and how many boxes it said.",
+        "differently, all where they do not differ. The model does not run again when a "
+        "weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many drawn scenes, "
+        "large for a large box; in each square the query and how many boxes it said.",
         r"\hat\sigma = \arg\min_\sigma \sum_i \lambda_c (1 - \hat p_{\sigma(i)}(c_i)) + \lambda_1 "
         r"\lVert b_i - \hat b_{\sigma(i)} \rVert_1 + \lambda_g (1 - \mathrm{GIoU}(b_i, \hat b_{\sigma(i)})),\quad "
         r"\text{apart} = \sqrt{\textstyle\sum (b - \bar b_{q})^2 \Big/ \sum (b - \bar b)^2}",
@@ -119,8 +119,7 @@ class Queries(OfScene, View):
             ]
             drawn = [pair for pair in way.pairs if same or pair not in both]
             frames += [Frame(boxes[query], CLASSES[at], dashed=True) for query, at in drawn]
-            ends = [(said[query, :2].tolist(), true[at, :2].tolist(), CLASSES[at]) for query, at in drawn]
-            panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames, [Track(line, tint) for *line, tint in ends]))
+            panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames))
             arrays[name] = np.array(way.pairs, int).reshape(-1, 2)
         best, cheap = ({thing: query for query, thing in way.pairs} for way in (made.optimal, made.greedy))
         differ = [

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vizkit.analysis.remarks.detection import of_mask, of_masks
+from vizkit.analysis.remarks.detection import of_masks
 from vizkit.figure.detection.on_picture import WHITE, Frame
 from vizkit.figure.detection.segments import Regions
 from vizkit.traces import NotApplicable, not_applicable
@@ -40,20 +40,13 @@ def coloured(found: "Segments", frames: Sequence[Frame]) -> Regions:
     return Regions(found.instances, [tints.get(query, WHITE) for query in queries], queries)
 
 
-def rated(given: Given, found: "Segments") -> tuple[str, dict[int, str]]:
-    """A sentence of all masks and of that of each query, none where nobody knows the truth."""
-    from vizkit.models.detection.panoptic import ious, matches, quality
+def rated(given: Given, found: "Segments") -> str:
+    """A sentence of all masks, "" where nobody knows the truth."""
+    from vizkit.models.detection.panoptic import matches, quality
     from vizkit.models.detection.segmenting import Segments
 
     if given.truth is None:
-        return "", {}
+        return ""
     truth = Segments(given.truth.instances, given.truth.labels)
-    names, overlap = given.called, ious(found, truth)
-    hits = [(names[thing], iou) for _, thing, iou in matches(found, truth)]
-    said = of_masks(len(names), hits, quality([found], [truth], len(given.model.labels)).pq)
-    of_each = {
-        query: of_mask(names[own.argmax()], float(own.max()))
-        for query, own in zip(found.queries.tolist(), overlap, strict=True)
-        if own.any()
-    }
-    return said, of_each
+    hits = len(matches(found, truth))
+    return of_masks(len(truth.labels), hits, quality([found], [truth], len(given.model.labels)).pq)

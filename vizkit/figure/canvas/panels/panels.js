@@ -1,5 +1,5 @@
 // After short, scales, news.
-// One picture in several panels, each with frames, lines, or a map laid over it. What is pointed at, a frame or a place, is
+// One picture in several panels, each with frames, or a map laid over it. What is pointed at, a frame or a place, is
 // shown in all of them; a click keeps it. figure/detection/on_picture.py draws the same on paper.
 
 const STORE = new WeakMap()
@@ -69,7 +69,6 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.drawImage(state.image, 0, 0, w, h)
     for (const each of regions) pen.drawImage(region(each), 0, 0, w, h)
     if (at >= 0) { dim(pen, [0, 0, w, h]); pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
-    for (const { points, colour } of panel.tracks) lines(pen, () => points.forEach(([x, y], i) => i ? pen.lineTo(x * w, y * h) : pen.moveTo(x * w, y * h)), colour, 1.5, [])
     const frames = panel.frames.filter(({ id, faint }) => !(panel.own || faint) || id === shown()), taken = []
     const rank = ({ id, word }) => id === shown() ? 0 : word.includes(NOTE) ? 1 : 2
     const named = frames.filter(({ word, id }) => word && (w >= NARROW || id < 0 || id === shown())).sort((a, b) => rank(a) - rank(b))
