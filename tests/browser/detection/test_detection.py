@@ -48,7 +48,7 @@ def test_pointing_at_a_pixel_shows_the_query_of_its_mask_whatever_box_lies_there
     sent = next(
         each for each in Boxes(scene=CROWDED).show(Subject(no_model, no_picture())) if isinstance(each, Canvas)
     ).data
-    masks, _ = sent["panels"][0]["regions"]
+    (masks,) = sent["panels"][0]["regions"]
     which = np.frombuffer(base64.b64decode(masks["values"]), np.uint8).reshape(masks["grid"])
     inner = np.pad(which, 2)  # two pixels from every border, so that a step of the mouse stays inside
     inside = np.all([inner[2 + y : 162 + y, 2 + x : 162 + x] == which for y in (-2, 2) for x in (-2, 2)], axis=0)
