@@ -243,7 +243,7 @@ def test_a_picture_is_shown_where_one_is_given_and_has_no_truth():
     assert all("? " in word for word in words(drawn) if word), "a name that means nothing is no finding"
     says = r"The box gets [\d.]+ × the mean attention per pixel, against [\d.]+ × outside it. Query \d+, [a-z ]+: "
     assert all(re.match(says, said) for _, said in sent["says"]), "where it looked, and which box"
-    assert drawn["title"] == "The image china (orange: that of the maps)"
+    assert drawn["title"] == "Orange: that of the maps"
     assert picture.numbers["picture"].shape == samples.picture("china").shape
     assert scene.meta["picture"] == ""
     with pytest.raises(NotApplicable, match="not known"):
@@ -258,7 +258,7 @@ def test_of_a_drawn_insect_of_the_sidebar_it_is_said_what_is_right():
 
 def test_every_colour_is_named_where_it_stands():
     title = shown(Boxes(scene=6, layer=1))[0]["panels"][0]["title"]
-    assert title == "Scene 6 after layer 1 (blue: right, red: wrong, dashed: truth, orange: that of the maps)"
+    assert title == "Blue: right, red: wrong, dashed: truth, orange: that of the maps", "whole on paper, too"
 
 
 def test_the_page_opens_on_a_scene_with_something_to_learn_in_both_views():

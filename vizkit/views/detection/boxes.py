@@ -225,7 +225,7 @@ class Boxes(OfScene, View):
         boxes = [*found, *given.true_frames({each.thing: each.query for each in missed})]
         colours = ["blue: right, red: wrong, dashed: truth"] if given.things else []
         colours += ["orange: that of the maps"] if labels else []
-        title = begun(where) + (f" ({', '.join(colours)})" if colours else "")
+        title = begun(", ".join(colours) or where)
         panels = [Panel(title, boxes, regions=regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
