@@ -4,6 +4,8 @@ from vizkit.analysis.detection.boxes import SAME
 from vizkit.analysis.detection.instances import Own
 from vizkit.analysis.remarks.detection import (
     Boxes,
+    called,
+    of_cost,
     of_doubles,
     of_found,
     of_habit,
@@ -66,6 +68,11 @@ def test_the_attention_beside_a_thing_and_the_numbers_behind_the_words():
     assert beside.startswith("The box lies on the leech (IoU")
 
 
+def test_of_several_of_a_name_it_is_said_which():
+    names = ["leech (2 of 2 from the left)", "snail", "leech (1 of 2 from the left)"]
+    assert called(["leech", "snail", "leech"], [0.8, 0.1, 0.3]) == names
+
+
 def test_why_an_insect_is_missed():
     begun = "The leech is missed: query 3, which should find it, "
     assert of_missed("leech", 3, "snail", 0.3, 0.2, 0.8, 0.5) == begun + "is too unsure (snail 30 %)."
@@ -85,20 +92,15 @@ def test_why_a_box_is_too_many():
 
 def test_masks_say_by_which_rule_an_insect_is_found():
     begun = "By masks 2 of 4 insects found (right class, IoU above 0.5)"
-    hits = [("leech", 0.9), ("snail", 0.501)]
-    assert (
-        of_masks(4, hits, 0.25)
-        == begun + ", best the leech (0.90), least the snail (0.50); panoptic quality 0.25 of 1."
-    )
-    assert (
-        of_masks(1, [], 0.0) == "By masks 0 of 1 insect found (right class, IoU above 0.5); panoptic quality 0.00 of 1."
-    )
-    assert of_masks(0, [], 1.0) == "", "there is nothing to find"
+    assert of_masks(4, 2, 0.25) == begun + "; panoptic quality 0.25 of 1."
+    assert of_masks(0, 0, 1.0) == "", "there is nothing to find"
 
 
 def test_scores_and_boxes_from_layer_to_layer_and_habits():
-    trail = "Query 3, leech: 40 % → 95 % from layer to layer; its middle moved by 2 % of the image."
-    assert of_trail(3, "leech", [0.4, 0.95], 0.02) == trail
-    assert of_trail(3, "leech", [0.4], 0.0) == "Query 3, leech: 40 %."
+    assert of_trail(3, "leech", [0.4, 0.95]) == "Query 3, leech: 40 % → 95 % from layer to layer."
+    assert of_trail(3, "leech", [0.4]) == "Query 3, leech: 40 %."
+    assert of_cost(3, "1 leech", 0.25, 1.0, 0.5) == (
+        "Query 3 for 1 leech costs 1.75: 0.25 for the class + 1.00 for the distance + 0.50 for the overlap."
+    )
     assert of_habit(2, ["leech", "snail", "leech"]) == "Query 2: 3 boxes, most often leech (67 %)."
     assert of_habit(2, []) == "Query 2 said nothing that was sure enough."

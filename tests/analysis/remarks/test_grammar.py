@@ -422,23 +422,19 @@ EVERY = {
         detection.of_strongest(place, torch.tensor([[p, 0.0], [0.0, q]]))
         for place, p, q in product((0, 3), SHARES, SHARES)
     ),
-    detection.of_many_doubles: lambda: (
-        detection.of_many_doubles(count, p, q) for count, p, q in product((1, 1000), SHARES, SHARES)
-    ),
+    detection.called: lambda: (f"A {name}." for name in detection.called([LABELS[0]] * 2, [0.5, 0.2])),
+    detection.of_inside: lambda: (detection.of_inside(Own(p, None, q)) for p, q in product(SHARES, SHARES)),
+    detection.of_cost: lambda: (detection.of_cost(3, "1 leech", p, q, p) for p, q in product(SHARES, SHARES)),
     detection.of_matching: lambda: (
         detection.of_matching("scene 6", things, p, q, same=same, differ=[("1 leech", (3, p), (4, q))] * things)
         for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
     ),
     detection.of_masks: lambda: (
-        detection.of_masks(things, [(LABELS[0], p), (LABELS[1], q)][:hits], p)
-        for things, hits, p, q in product((0, 1, 2), (0, 1, 2), SHARES, SHARES)
+        detection.of_masks(things, found, p) for things, found, p in product((0, 1, 2), (0, 1, 2), SHARES)
     ),
-    detection.of_mask: lambda: (detection.of_mask(name, p) for name, p in product(LABELS, SHARES)),
     detection.of_habits: lambda: (detection.of_habits(p, count) for p, count in product((math.nan, *SHARES), (1, 100))),
     detection.of_habit: lambda: (detection.of_habit(3, LABELS[:count]) for count in range(3)),
-    detection.of_trail: lambda: (
-        detection.of_trail(3, "ant", list(pair), p) for pair in product(SHARES, SHARES) for p in SHARES
-    ),
+    detection.of_trail: lambda: (detection.of_trail(3, "ant", list(pair)) for pair in product(SHARES, SHARES)),
     detection.of_missed: lambda: (
         detection.of_missed(LABELS[0], 3, said, p, q, r, 0.5)
         for said, p, q, r in product(LABELS[:2], SHARES, SHARES, SHARES)

@@ -44,6 +44,24 @@ def of_found(boxes: Boxes, threshold: float, where: str) -> str:
     return f"{begun(where)}: {boxes.words} (score {threshold:.2f} or more)."
 
 
+def called(names: Sequence[str], middles_x: Sequence[float]) -> list[str]:
+    """Names of things, and which of several of the same name each is."""
+    each = [*zip(names, middles_x, strict=True)]
+    ranks = [
+        (sum(other[0] == name for other in each), sum(other <= (name, x) and other[0] == name for other in each))
+        for name, x in each
+    ]
+    return [
+        f"{name} ({rank} of {count} from the left)" if count > 1 else name
+        for name, (count, rank) in zip(names, ranks, strict=True)
+    ]
+
+
+def of_inside(seen: Own) -> str:
+    """Of a box where nobody knows what is there, by its cross-attention per pixel."""
+    return f"The box gets {seen.own:.1f} × the mean attention per pixel, against {seen.ground:.1f} × outside it."
+
+
 def of_own(name: str, iou: float, seen: Own) -> str:
     """Of a box and the thing that it overlaps most, by its cross-attention per pixel."""
     place = f"lies on the {name}" if iou >= SAME else f"overlaps the {name} most"
@@ -84,14 +102,6 @@ def of_doubles(layer: int, together: Boxes, alone: Boxes, where: str) -> str:
     )
 
 
-def of_many_doubles(scenes: int, together: float, alone: float) -> str:
-    """Boxes of a scene that overlap a surer one of their class, right or wrong, on average over many."""
-    return (
-        f"Over {counted(scenes, 'scene')}: {together:.2f} boxes of a scene repeat a surer one on average, right or "
-        f"wrong, {alone:.2f} where each query looks at itself alone."
-    )
-
-
 Pair = tuple[int, float]
 
 
@@ -115,21 +125,18 @@ def of_matching(
     return words
 
 
-def of_masks(things: int, hits: Sequence[tuple[str, float]], quality: float) -> str:
-    """`hits`: those of the `things` of which a mask has the right class and an IoU above .5, (name, IoU). `quality`:
-    panoptic."""
+def of_cost(query: int, name: str, label: float, distance: float, overlap: float) -> str:
+    """Of one pair, each part weighed."""
+    parts = f"{label:.2f} for the class + {distance:.2f} for the distance + {overlap:.2f} for the overlap"
+    return f"Query {query} for {name} costs {label + distance + overlap:.2f}: {parts}."
+
+
+def of_masks(things: int, found: int, quality: float) -> str:
+    """`found`: those of the `things` of which a mask has the right class and an IoU above .5. `quality`: panoptic."""
     if not things:
         return ""
-    words = f"By masks {len(hits)} of {counted(things, 'insect')} found (right class, IoU above 0.5)"
-    if len(hits) > 1:
-        low, high = sorted(hits, key=lambda hit: hit[1])[:: len(hits) - 1]
-        words += f", best the {high[0]} ({high[1]:.2f}), least the {low[0]} ({low[1]:.2f})"
+    words = f"By masks {found} of {counted(things, 'insect')} found (right class, IoU above 0.5)"
     return f"{words}; panoptic quality {quality:.2f} of 1."
-
-
-def of_mask(name: str, iou: float) -> str:
-    """Of a mask and the thing that it overlaps most."""
-    return f"Its mask overlaps the {name} by an IoU of {iou:.2f}."
 
 
 def of_habits(apart: float, pictures: int) -> str:
@@ -143,10 +150,12 @@ def of_habits(apart: float, pictures: int) -> str:
     )
 
 
-def of_missed(name: str, query: int, said: str, score: float, own: float, iou: float, threshold: float) -> str:
+def of_missed(
+    name: str, query: int, said: str, score: float, own: float, iou: float, threshold: float, which: str = ""
+) -> str:
     """Of a thing of this `name` that no box stands for, and the query that should find it: what it says with which
-    probability, the probability of `name`, and the overlap of its box."""
-    whose = f"The {name} is missed: query {query}, which should find it,"
+    probability, the probability of `name`, and the overlap of its box. `which` of several things of its name."""
+    whose = f"The {name}{which} is missed: query {query}, which should find it,"
     if score < threshold:
         return f"{whose} is too unsure ({said} {in_percent(score)})."
     if said != name:
@@ -156,23 +165,21 @@ def of_missed(name: str, query: int, said: str, score: float, own: float, iou: f
     return f"{whose} also overlaps another {name}, for which its box counts."
 
 
-def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float) -> str:
-    """Of the box of a query; `name` of the thing on which it lies, "" for none; `surer`: the query whose box stands for
-    this thing, None for none."""
+def of_too_many(said: str, query: int, name: str, surer: int | None, iou: float, which: str = "") -> str:
+    """Of the box of a query; `name` of the thing on which it lies, "" for none, and `which` of several of its name;
+    `surer`: the query whose box stands for this thing, None for none."""
     box = f"The box {said} of query {query} is too many:"
     if not name:
         return f"{box} it overlaps no insect by an IoU of {SAME} or more (at most {iou:.2f})."
     if said != name:
-        return f"{box} it lies on the {name} (IoU {iou:.2f})."
-    return f"{box} query {surer}, which is surer, has found this {name} already (IoU {iou:.2f})."
+        return f"{box} it lies on the {name}{which} (IoU {iou:.2f})."
+    return f"{box} query {surer}, which is surer, has found this {name}{which} already (IoU {iou:.2f})."
 
 
-def of_trail(query: int, name: str, scores: Sequence[float], moved: float) -> str:
-    """Of a box the probability of this class after each decoder layer, and how far its middle has moved since the
-    first, as a share of the image."""
-    steps = f"Query {query}, {name}: {' → '.join(map(in_percent, scores))}"
-    layers = f" from layer to layer; its middle moved by {in_percent(moved)} of the image" if len(scores) > 1 else ""
-    return f"{steps}{layers}."
+def of_trail(query: int, name: str, scores: Sequence[float]) -> str:
+    """Of a box the probability of this class after each decoder layer."""
+    layers = " from layer to layer" if len(scores) > 1 else ""
+    return f"Query {query}, {name}: {' → '.join(map(in_percent, scores))}{layers}."
 
 
 def of_habit(query: int, names: Sequence[str]) -> str:

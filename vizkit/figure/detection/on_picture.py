@@ -1,4 +1,4 @@
-"""Frames, lines and maps on one picture, in panels beside one another: for the browser (canvas/panels) and on paper."""
+"""Frames and maps on one picture, in panels beside one another: for the browser (canvas/panels) and on paper."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,8 +23,8 @@ SIZE, GAP = 9.0, 12.0
 
 @dataclass(frozen=True)
 class Frame:
-    """`box_xyxy`: shares of the picture. `colour`: #rrggbb. `word`: none where it is empty. `faint`: shown while its
-    `id` is, and never pointed at. `id`: −1 for one that cannot be chosen."""
+    """`box_xyxy`: shares of the picture. `colour`: #rrggbb. `word`: none where it is empty. `faint`: dotted, shown
+    while its `id` is, and never pointed at. `id`: −1 for one that cannot be chosen."""
 
     box_xyxy: Sequence[float]
     colour: str
@@ -34,14 +34,6 @@ class Frame:
     id: int = -1
 
 
-@dataclass(frozen=True)
-class Track:
-    """A line through points (x, y), shares of the picture."""
-
-    points: Sequence[Sequence[float]]
-    colour: str
-
-
 @dataclass(frozen=True, eq=False)
 class Panel:
     """`heats`: what lies over the picture while that id is shown, shares ≥ 0, in times an equal share; `quantity`: of
@@ -49,7 +41,6 @@ class Panel:
 
     title: str
     frames: Sequence[Frame] = ()
-    tracks: Sequence[Track] = ()
     regions: Sequence[Regions] = ()
     heats: Mapping[int, Places] = field(default_factory=dict)
     quantity: str = ""
@@ -69,7 +60,6 @@ class Panel:
         return {
             "title": self.title,
             "frames": [asdict(frame) for frame in self.frames],
-            "tracks": [asdict(track) for track in self.tracks],
             "heats": heats,
             "own": self.own,
             "regions": [each.pack() for each in self.regions],
@@ -147,27 +137,28 @@ class Panels:
             x0, y0, x1, y1 = frame.box_xyxy
             corners = at([(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)])
             if frame.faint:
-                marks.append(Stroke(corners, CHOSEN, 0.8, "dot"))
+                marks.append(Stroke(corners, CHOSEN, 1.6 if frame.word else 0.8, "dot"))
                 continue
             chosen = not panel.own and frame.id == self.chosen >= 0
             marks.append(Stroke(corners, UNDER, 3.0))
             marks.append(Stroke(corners, CHOSEN if chosen else frame.colour, 1.6, "dash" if frame.dashed else "solid"))
-        marks += [Stroke(at(track.points), ink, line) for track in panel.tracks for ink, line in inks(track.colour)]
         taken = list[Box]()
         for frame in sorted((frame for frame in frames if frame.word), key=self._rank):
             word = fitting(frame.word, SIZE - 1, side - 6)
-            wide, ((left, upper),) = font(SIZE - 1).getlength(word) + 6, at([frame.box_xyxy[:2]])
-            left, upper = min(left, x + side - wide), max(top, upper - SIZE - 3)
-            spot = left, upper, left + wide, upper + SIZE + 3
-            if below := next((other[3] + 1 for other in taken if meet(spot, other)), 0.0):
-                spot = left, below, left + wide, below + SIZE + 3
-            if any(meet(spot, other) for other in taken):  # its name could not be read there
+            wide, deep, box = font(SIZE - 1).getlength(word) + 6, SIZE + 3, frame.box_xyxy
+            (x0, y0), (x1, y1) = at([box[:2], box[2:]])
+            spots = list[Box]()  # at the corners of its box, as in the browser
+            for left, upper in ((x0, y0 - deep), (x0, y1), (x1 - wide, y0 - deep), (x1 - wide, y1), (x0, y0)):
+                left, upper = min(max(left, x), x + side - wide), min(max(upper, top), top + high - deep)
+                spots.append((left, upper, left + wide, upper + deep))
+            spot = next((spot for spot in spots if not any(meet(spot, other) for other in taken)), None)
+            if spot is None:  # its name could not be read there
                 continue
             taken.append(spot)
             ink = INK if frame.colour == WHITE else LIGHT
             marks += [
-                Raster(flat(frame.colour), *spot[:2], wide, SIZE + 3),
-                Words(word, left + 3, spot[1] + SIZE, SIZE - 1, ink),
+                Raster(flat(frame.colour), *spot[:2], wide, deep),
+                Words(word, spot[0] + 3, spot[1] + SIZE, SIZE - 1, ink),
             ]
         if self.grid and self.chosen >= 0:
             (row, column), wide, deep = divmod(self.chosen, self.grid[1]), side / self.grid[1], high / self.grid[0]

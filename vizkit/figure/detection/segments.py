@@ -1,4 +1,4 @@
-"""Things over their picture, pixel by pixel: each in its colour, or its outline alone."""
+"""Things over their picture, pixel by pixel, each in its colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,12 +18,11 @@ OPACITY, CHOSEN_OPACITY = 0.3, 0.6
 @dataclass(frozen=True, eq=False)
 class Regions:
     """`instances`: of every pixel 0, nothing, or 1, 2, …, on a grid of its own. `colours`: of each thing, #rrggbb.
-    `ids`: of each, that of its frame. `outlined`: its outline alone, while that is shown, and never pointed at."""
+    `ids`: of each, that of its frame."""
 
     instances: UInt8[np.ndarray, "row column"]
     colours: Sequence[str]
     ids: Sequence[int]
-    outlined: bool = False
 
     def pack(self) -> dict[str, Any]:
         return {
@@ -31,7 +30,6 @@ class Regions:
             "grid": self.instances.shape,
             "colours": [*self.colours],
             "ids": [*self.ids],
-            "outlined": self.outlined,
             "opacities": (OPACITY, CHOSEN_OPACITY),
         }
 
@@ -40,9 +38,7 @@ class Regions:
         height, width = picture.shape[:2]
         which = np.asarray(cv2.resize(self.instances, (width, height), interpolation=cv2.INTER_NEAREST), np.uint8)
         tints = np.array([(0, 0, 0), *map(rgb_of, self.colours)])
-        shown = np.array([False, *(not self.outlined or each == chosen for each in self.ids)])[which]
-        filled = [0.0 if self.outlined else CHOSEN_OPACITY if each == chosen else OPACITY for each in self.ids]
-        opacity = np.array([0.0, *filled])[which]
-        opacity[shown & (cv2.morphologyEx(which, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0)] = 1.0
+        opacity = np.array([0.0, *(CHOSEN_OPACITY if each == chosen else OPACITY for each in self.ids)])[which]
+        opacity[(which > 0) & (cv2.morphologyEx(which, cv2.MORPH_GRADIENT, np.ones((3, 3), np.uint8)) > 0)] = 1.0
         painted = (1 - opacity[..., None]) * picture + opacity[..., None] * tints[which]
         return painted.round().astype(np.uint8)

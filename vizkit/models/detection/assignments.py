@@ -22,8 +22,10 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class Assigned:
-    """`total`: the weighed costs; `optimal`: the least sum that there is; `greedy`: the cheapest pair first."""
+    """`each`: the costs before they are weighed, `total` afterwards; `optimal`: the least sum that there is;
+    `greedy`: the cheapest pair first."""
 
+    each: Costs
     total: Float[Tensor, "query thing"]
     optimal: Chosen
     greedy: Chosen
@@ -48,4 +50,4 @@ def assigned(each: Costs, weights: Weights) -> Assigned:
     total = each.total(weights)
     best, first = match(total), greedy(total)
     pairs = [tuple(zip(queries.tolist(), things.tolist(), strict=True)) for queries, things in (best, first)]
-    return Assigned(total, Chosen(pairs[0], spent(total, best)), Chosen(pairs[1], spent(total, first)))
+    return Assigned(each, total, Chosen(pairs[0], spent(total, best)), Chosen(pairs[1], spent(total, first)))

@@ -13,7 +13,7 @@ from vizkit.analysis.detection.instances import Own, instance_at, own_and_others
 from vizkit.analysis.remarks.detection import (
     of_doubles,
     of_found,
-    of_many_doubles,
+    of_inside,
     of_missed,
     of_own,
     of_place,
@@ -23,8 +23,10 @@ from vizkit.analysis.remarks.detection import (
     of_trail,
 )
 from vizkit.analysis.remarks.remark import begun
-from vizkit.figure.detection.on_picture import WHITE, Frame, Panel
+from vizkit.figure.detection.on_picture import Frame, Panel
+from vizkit.figure.palette import OTHERS
 from vizkit.geometry import id_at, middle_of
+from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, Tokens
 from vizkit.views.blocks import Blocks, Line, Numbers, Said
 from vizkit.views.controls import choice, head, layer, number, switch
@@ -38,19 +40,18 @@ from vizkit.views.detection.scene import (
     OfScene,
     last_query,
     least_score,
-    of_scene,
-    shipped,
     size,
 )
-from vizkit.views.detection.segments import Rated, rated, segments
+from vizkit.views.detection.segments import coloured, rated, segments
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.view import How, View
 
 if TYPE_CHECKING:
     from vizkit.evaluation.scenes.mistakes import Missed
-    from vizkit.models.detection.seen import Sure
+    from vizkit.models.detection.seen import Seen, Sure
     from vizkit.models.detection.segmenting import Segments
 
+NO_MASKS = "Masks are made after the last layer, where queries look at each other: here there are none."
 MAPS = {ASKS: "of the query of a box", PLACE: "of a place, in the encoder"}
 
 
@@ -88,14 +89,6 @@ class Boxes(OfScene, View):
         when=of_query,
     )
     score: float = least_score()
-    truth: bool = switch(
-        "True boxes",
-        "What is really there, dashed.",
-        default=True,
-        more=True,
-        key="det_truth",
-        when=of_scene,
-    )
     query: int = number(
         "Query",
         -1,
@@ -119,8 +112,9 @@ class Boxes(OfScene, View):
     how = How(
         "Point at a box, a mask, or a dashed insect that was missed: beside it, where its query took from the image "
         "in the chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box "
-        "after the layers before. A click keeps it. An insect is found by the surest box of its class that overlaps "
-        "it by an IoU of 0.5 or more; every other box is too many, “again” where a surer one has found its insect. "
+        "after the layers before, and after this one where its score is too low. A click keeps it, over all layers. An "
+        "insect is found by the surest box of its class that overlaps it by an IoU of 0.5 or more; every other box is "
+        "too many, “again” where a surer one has found its insect. "
         "The query that should find a missed insect is that with which training would match it (Queries). A pixel "
         "belongs to the query whose mask is surest there; panoptic quality counts a mask as right above an IoU of 0.5, "
         "with the right class. Of a place: the weights with which it gathers from all places, before any query asks.",
@@ -147,10 +141,7 @@ class Boxes(OfScene, View):
 
     def numbers(self, of: Subject, given: Given) -> dict[str, Any]:
         """Both kinds of attention, what is found, and the relevance for the chosen query, 0 where there is none."""
-        made = given.seen(self_attention=self.self_attention)
-        at = self.at(made.layers)
-        said = given.sure(self.score, at, self_attention=self.self_attention)
-        labels, query = self.asked(said, *self.mistakes(given, said, at))
+        made, at, said, _, _, labels, query = self.asked(given)
         speaks = self.relevance(given, query, labels[query]) if labels else np.zeros(made.grid)
         arrays = {name: getattr(said, name).numpy() for name in said._fields}
         for name in ("logits", "boxes_cxcywh"):
@@ -165,18 +156,29 @@ class Boxes(OfScene, View):
 
     def segmented(self, given: Given, at: int) -> "tuple[Segments | None, str]":
         """(the masks after this layer, why there are none where one would expect them)."""
-        if not (self.masks and self.self_attention and at + 1 == len(given.seen().layers)):
+        if not self.masks:
             return None, ""
+        if not self.self_attention or at + 1 < len(given.seen().layers):
+            return None, NO_MASKS
         try:
             return segments(given, self.score), ""
         except NotApplicable as sentence:
             return None, str(sentence)
 
-    def asked(self, said: "Sure", missed: "list[Missed]", reasons: dict[int, str]) -> tuple[dict[int, int], int]:
-        """(the class that every query shown is asked for, the chosen one of them, −1 where there is none)."""
+    def asked(self, given: Given) -> "tuple[Seen, int, Sure, list[Missed], dict[int, str], dict[int, int], int]":
+        """(all that is made; the place of the layer; what `judged` gives; the class for which every query shown is
+        asked; the chosen query, −1 for none: it stays over all layers, and is asked for what it says in the end)."""
+        made = given.seen(self_attention=self.self_attention)
+        at, query = self.at(made.layers), self.query
+        said, missed, reasons = self.judged(given, at)
         labels = dict(zip(said.queries.tolist(), said.labels.tolist(), strict=True))
         labels |= {each.query: each.wanted for each in missed}
-        return labels, self.query if self.query in labels else next(iter([*reasons, *labels]), -1)
+        if query < 0:
+            sure, _, first = self.judged(given, -1)
+            query = next(iter([*first, *sure.queries.tolist(), *reasons, *labels]), -1)
+        if query >= 0:
+            labels.setdefault(query, int(made.layers[-1].logits[0, query, :-1].argmax()))
+        return made, at, said, missed, reasons, labels, query
 
     def relevance(self, given: Given, query: int, label: int) -> np.ndarray:
         make = partial(relevance, given, query, label, self_attention=self.self_attention)
@@ -192,26 +194,17 @@ class Boxes(OfScene, View):
 
     def of_queries(self, given: Given, strange: str) -> Blocks:
         """`strange`: what is to be known first, of an image that the model cannot know."""
-        made = given.seen(self_attention=self.self_attention)
-        at = self.at(made.layers)
-        said = given.sure(self.score, at, self_attention=self.self_attention)
+        made, at, said, missed, reasons, labels, query = self.asked(given)
         found, counts = given.found(said)
         where = given.title if at + 1 == len(made.layers) else f"{given.title} after layer {at + 1}"
-        more = list[str]()  # below the picture
         if self.self_attention:
             yield Said(strange + of_found(counts, self.score, where))
         else:
             before = given.found(given.sure(self.score, at))[1]
             yield Said(strange + of_doubles(at + 1, before, counts, given.title))
-            if self.detector == BUNDLED:
-                over_many = shipped("measured")
-                over = (over_many[name]["duplicates"] for name in ("whole", "alone"))
-                more.append(of_many_doubles(over_many["scenes"], *over))
         masks, why_none = self.segmented(given, at)
-        missed, reasons = self.mistakes(given, said, at)
-        labels, query = self.asked(said, missed, reasons)
-        should_find = {each.thing: each.query for each in missed}
-        drawn = Rated() if masks is None else rated(given, masks, found, should_find)
+        regions = [] if masks is None else [coloured(masks, found)]
+        measured = "" if masks is None else rated(given, masks)
         looked, speaks, says = {}, {}, dict[int, str]()
         for each, label in labels.items():
             weights = made.of_query(at, each, self.head and self.head - 1)
@@ -220,52 +213,64 @@ class Boxes(OfScene, View):
             if probabilities[-1] >= SURE or each == query:
                 speaks[each] = self.relevance(given, each, label)
             boxes = torch.stack([answers.boxes_cxcywh[0, each] for answers in made.layers[: at + 1]])
-            name = f"{given.model.labels[label]}{'?' * bool(strange)}"  # as in the frames
-            trail = of_trail(each, name, probabilities, float((boxes[-1, :2] - boxes[0, :2]).norm()))
-            own = self.on_thing(given, weights, boxes[-1])
-            says[each] = " ".join(filter(None, (reasons.get(each), own, drawn.of_each.get(each), trail)))
-            found += [Frame(box, WHITE, faint=True, id=each) for box in corners(boxes[:-1]).tolist()]
-        boxes = [*found, *(given.true_frames(should_find) if self.truth else [])]
-        colours = ["right blue, wrong red"] if given.things else []
-        colours += ["truth white"] if given.things and (self.truth or drawn.regions) else []
-        colours += ["pointed at orange"] if labels else []
-        title = ": ".join(filter(None, (begun(where), ", ".join(colours))))
-        panels = [Panel(title, boxes, regions=drawn.regions)]
+            name = given.model.labels[label]
+            trail = of_trail(each, name, probabilities)
+            looks = self.looks(given, weights, boxes[-1])
+            says[each] = " ".join(filter(None, (reasons.get(each), looks, trail)))
+            *before, own = corners(boxes).tolist()
+            found += [Frame(box, OTHERS, faint=True, id=each) for box in before]
+            if each not in said.queries:
+                word = f"{name} {in_percent(probabilities[-1])}, below {self.score:.2f}"
+                found.append(Frame(own, OTHERS, word, faint=True, id=each))
+        boxes = [*found, *given.true_frames({each.thing: each.query for each in missed})]
+        colours = ["blue: right, red: wrong, dashed: truth"] if given.things else []
+        colours += ["orange: that of the maps"] if labels else []
+        title = begun(", ".join(colours) or where)
+        panels = [Panel(title, boxes, regions=regions)]
         if labels:
             crossed = f"Cross-attention, layer {at + 1}, {named(self.head)}"
             panels.append(Panel(crossed, found, heats=looked, quantity="attention", own=True))
             panels.append(Panel("Relevance for its class", found, heats=speaks, quantity="relevance", own=True))
         yield from self.canvas(given, panels, "Arrow keys choose a box.", "query", chosen=query, says=says, large=True)
         others = dict.fromkeys(reason for each, reason in reasons.items() if each != query)
-        yield from map(Line, filter(None, (" ".join(others), drawn.said, *more, why_none)))
+        yield from map(Line, filter(None, (" ".join(others), measured, why_none)))
 
-    def mistakes(self, given: Given, said: "Sure", at: int) -> "tuple[list[Missed], dict[int, str]]":
-        """(the things that are missed; a sentence for every query that is involved in a mistake); nothing where the
-        truth is not known."""
+    def judged(self, given: Given, at: int) -> "tuple[Sure, list[Missed], dict[int, str]]":
+        """(what is said after a layer; the things that are missed; a sentence for every query that is involved in a
+        mistake: neither where the truth is not known)."""
         from vizkit.evaluation.scenes.mistakes import mistakes
 
+        said = given.sure(self.score, at, self_attention=self.self_attention)
         if (things := given.things) is None:
-            return [], {}
+            return said, [], {}
         answers = given.seen(self_attention=self.self_attention).layers[at]
         missed, too_many = mistakes(answers, said, things)
-        names, true = given.model.labels, given.names(things.labels)
+        names, true, called = given.model.labels, given.names(things.labels), given.called
+        which = [each.removeprefix(name) for each, name in zip(called, true, strict=True)]
         reasons = dict[int, str]()
         for each in too_many:
             on = "" if each.thing is None else true[each.thing]
-            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.surer, each.iou)
+            rank = "" if each.thing is None else which[each.thing]
+            reasons[each.query] = of_too_many(names[each.label], each.query, on, each.surer, each.iou, rank)
         for each in missed:
-            numbers = names[each.label], each.score, each.own, each.iou, self.score
+            numbers = names[each.label], each.score, each.own, each.iou, self.score, which[each.thing]
             reason = of_missed(true[each.thing], each.query, *numbers)
             reasons[each.query] = " ".join(filter(None, (reasons.get(each.query), reason)))
-        return missed, reasons
+        return said, missed, reasons
 
-    def on_thing(self, given: Given, weights: Tensor, box: Tensor) -> str:
-        """Of a box the thing that it overlaps most, and how far attention keeps to it."""
+    def looks(self, given: Given, weights: Tensor, box: Tensor) -> str:
+        """How far attention keeps to the thing that a box overlaps most, or to the box where nobody knows."""
         things = given.things
-        if not given.truth or things is None or (on := best_overlap(box, things.boxes_cxcywh)) is None:
+        if not given.truth or things is None:
+            height, width = given.rgb.shape[:2]
+            inside = np.zeros((height, width), np.uint8)
+            sides = corners(box[None])[0].clamp(0, 1) * torch.tensor([width - 1, height - 1, width, height])
+            x0, y0, x1, y1 = sides.int().tolist()
+            inside[y0 : y1 + 1, x0 : x1 + 1] = 1
+            return of_inside(own_and_others(weights, inside, 1))
+        if (on := best_overlap(box, things.boxes_cxcywh)) is None:
             return ""
-        own = own_and_others(weights, given.truth.instances, on[0] + 1)
-        return of_own(given.names(things.labels)[on[0]], on[1], own)
+        return of_own(given.called[on[0]], on[1], own_and_others(weights, given.truth.instances, on[0] + 1))
 
     def of_place(self, of: Subject, given: Given, strange: str) -> Blocks:
         made = given.seen()
@@ -277,8 +282,7 @@ class Boxes(OfScene, View):
         says = {**kept}
         own = says.pop(place)
         yield Said(f"{strange}{begun(given.title)}: {own[:1].lower()}{own[1:]}")
-        frames = given.true_frames() if self.truth else []
-        panels = [Panel(title, frames, heats=dict(enumerate(looked.numpy())), quantity="attention")]
+        panels = [Panel(title, given.true_frames(), heats=dict(enumerate(looked.numpy())), quantity="attention")]
         more = {"chosen": place, "grid": made.grid, "says": says, "large": True}
         yield from self.canvas(given, panels, "Arrow keys move the place.", "place", **more)
         yield from [Line(average)] if average else []
@@ -303,7 +307,7 @@ def sentences(given: Given, looked: Tensor) -> tuple[dict[int, str], str]:
     own, says = list[Own](), {cell: of_strongest(cell, weights) for cell, weights in enumerate(looked)}
     if given.truth is None or given.things is None:
         return says, ""
-    names = given.names(given.things.labels)
+    names = given.called
     for cell, weights in enumerate(looked):
         if thing := instance_at(given.truth.instances, middle_of(tokens, cell)):
             own.append(own_and_others(weights, given.truth.instances, thing))

@@ -131,13 +131,13 @@ class Detectors(View):
         yield Said(detector(row.name, row.measures.ap.value, int(right.sum()), found.scenes, kinds))
         measured = Metrics(tuple((title, *between(row, each)) for title, (each, _) in MEASURES.items()))
         left = (*self.scenes(of, found, wrong), measured)
-        yield side_by_side(left, self.charts(of, place, kinds, "kind"), widths=(1.2, 1))
+        yield side_by_side(left, self.charts(of, place, kinds), widths=(1.2, 1))
         if len(found.models) > 1:
             helps = {title: help for title, (_, help) in MEASURES.items()}
             yield Table(tuple(map(row_of, found.models)), "Detectors and their measures", helps=helps)
         for note in found.notes:
             yield Line(note)
-        yield Folded("Every detector by itself", partial(self.each, of, found, place))
+        yield Folded("Every detector by itself", partial(each, found))
         yield Folded("How this was made", lambda: made(found, map(about, found.models)))
         yield Download("Table (CSV)", lambda: tables.as_csv(found).encode())
         yield Numbers(
@@ -152,25 +152,13 @@ class Detectors(View):
             }
         )
 
-    def each(self, of: Subject, found: SceneOutcome, chosen: int) -> Iterator[Block]:
-        """Its classes, and what is seen of the one in detail, of all others too."""
-        for place, row in enumerate(found.models):
-            yield Heading(row.name)
-            yield Table(classes_of(found, row), "Average precision by class", helps={"AP50": MEASURES["AP50"][1]})
-            if place != chosen:
-                wrong = of.made(mistakes_of, self.name(of), place, self.score)
-                kinds = {kind: count for kind, count in wrong.counts.items() if kind != "right"}
-                charts = self.charts(of, place, kinds)
-                yield side_by_side(self.scenes(of, found, wrong), charts, widths=(1.2, 1))
-
-    def charts(self, of: Subject, place: int, kinds: dict[str, int], picks: str = "") -> Iterator[Block]:
-        """`picks`: the field that a click on a kind of mistake sets."""
+    def charts(self, of: Subject, place: int, kinds: dict[str, int]) -> Iterator[Block]:
         titles, lengths = [f"{kind}: {count:,}" for kind, count in kinds.items()], [*map(float, kinds.values())]
         figure = bars(titles, lengths, f"mistakes, of boxes with a score from {self.score:g}")
         pale = [1.0 if self.kind in (ANY, kind) else 0.35 for kind in kinds]
         figure.update_traces(customdata=list(kinds), marker={"opacity": pale}, hoverinfo="y")
-        hint = "Click a kind to see its scenes." if picks else ""
-        yield Chart(figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes", picks, hint=hint)
+        hint = "Click a kind to see its scenes."
+        yield Chart(figure, f"Mistakes by kind: {', '.join(titles)}", "Mistakes", "kind", hint=hint)
         found, name = outcome([of], self), self.name(of)
         own, curve = self.class_of(found), of.made(curves_of, name, place)
         yield of.kept(of.key_of(precision, name, place, own), lambda: precision(found, curve, own))
@@ -222,6 +210,12 @@ class Detectors(View):
 
 
 NOTES = ("", *(f" · {kind}" for kind in KINDS[1:]))
+
+
+def each(found: SceneOutcome) -> Iterator[Block]:
+    for row in found.models:
+        yield Heading(row.name)
+        yield Table(classes_of(found, row), "Average precision by class", helps={"AP50": MEASURES["AP50"][1]})
 
 
 def known(name: str) -> SceneOutcome:

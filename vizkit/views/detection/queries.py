@@ -1,20 +1,21 @@
 """Queries: which query stands for which thing while a DETR learns, what that costs, and the habits that follow."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vizkit.analysis.detection.boxes import corners
-from vizkit.analysis.remarks.detection import of_habit, of_habits, of_matching
+from vizkit.analysis.remarks.detection import of_cost, of_habit, of_habits, of_matching
 from vizkit.figure.detection.cost_matrix import cost_matrix
-from vizkit.figure.detection.on_picture import Frame, Panel, Track
+from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.detection.query_habits import habits as habits_figure
 from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Chart, Job, Later, Link, Numbers, Part, Said
+from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Link, Numbers, Part, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, Given, OfScene, depth, last_query, of_scene, shipped
+from vizkit.views.detection.scene import BUNDLED, DIFFER, Given, OfScene, depth, last_query, numbered, of_scene, shipped
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vizkit.evaluation.query_habits import Habits
+    from vizkit.models.detection.assignments import Assigned
     from vizkit.models.detection.opening import Detector
 
 TITLES = "Hungarian, least in all", "Greedy, cheapest pair first"
@@ -36,6 +38,7 @@ def weight(what: str, default: float, most: float, help: str, name: str) -> Any:
 class Queries(OfScene, View):
     """While it learns, each thing is given to the query that costs least in all; so every query gets its habits."""
 
+    scene: int = numbered(DIFFER)
     layer: int | None = layer(
         "After layer",
         "Of the decoder: the answers of all are matched.",
@@ -49,14 +52,23 @@ class Queries(OfScene, View):
         "distance", 5.0, 10.0, "Of the difference of both boxes, summed over middle, width and height.", "distance"
     )
     overlap: float = weight("overlap", 2.0, 10.0, "Of 1 − GIoU, the generalised overlap of both boxes.", "overlap")
-    query: int = number("Query", 0, last_query, 0, "Whose habits.", follows=True, inside=True, key="det_slot")
+    query: int = number(
+        "Query",
+        -1,
+        last_query,
+        -1,
+        "Whose habits; −1: the first of those that the two ways assign differently, or of the matched.",
+        follows=True,
+        inside=True,
+        key="det_slot",
+    )
 
     shows = "Queries matched with things"
     how = How(
         "Each thing (whole frame) gets one query. Dashed boxes are those of queries that the two ways assign "
-        "differently, all where they do not differ; a line joins the middles. The model does not run again when a "
-        "weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many "
-        "drawn scenes, large for a large box; in each square the query and how many boxes it said.",
+        "differently, all where they do not differ. The model does not run again when a "
+        "weight moves. Habits: a dot is the middle of a box said with a score from 0.5 on over many drawn scenes, "
+        "large for a large box; in each square the query and how many boxes it said.",
         r"\hat\sigma = \arg\min_\sigma \sum_i \lambda_c (1 - \hat p_{\sigma(i)}(c_i)) + \lambda_1 "
         r"\lVert b_i - \hat b_{\sigma(i)} \rVert_1 + \lambda_g (1 - \mathrm{GIoU}(b_i, \hat b_{\sigma(i)})),\quad "
         r"\text{apart} = \sqrt{\textstyle\sum (b - \bar b_{q})^2 \Big/ \sum (b - \bar b)^2}",
@@ -70,28 +82,32 @@ class Queries(OfScene, View):
 
         given = self.given(of)
         yield Part(partial(self.matching, given))
-        model = given.model
         if self.detector == BUNDLED:
-            yield from self.habits(model, habits_from(shipped("queries")))
+            yield from self.habits(given, habits_from(shipped("queries")))
         else:
-            key = OfModel(("habits", given.key))
-            job = Job(key, f"Asking all queries of {SCENES} scenes", partial(ask, model))
-            yield Later(of, (job,), lambda done: [each for one in done.values() for each in self.habits(model, one)])
+            job = Job(
+                OfModel(("habits", given.key)), f"Asking all queries of {SCENES} scenes", partial(ask, given.model)
+            )
+            yield Later(of, (job,), lambda done: [each for one in done.values() for each in self.habits(given, one)])
 
-    def matching(self, given: Given) -> Blocks:
+    def matched(self, given: Given) -> "Assigned":
         from vizkit.models.detection.assignments import assigned, costs_of
         from vizkit.models.detection.matching import Weights
 
-        things = given.things
-        if things is None:
+        if given.things is None:
             raise NotApplicable(
                 "What is really in this image is not known, so nothing can be matched with it: choose a drawn scene."
             )
-        layers, labels = given.seen().layers, given.names(things.labels)
-        answers = layers[self.at(layers)]
-        made = assigned(costs_of(answers, things), Weights(self.label, self.distance, self.overlap))
-        names = [f"{thing + 1} {name}" for thing, name in enumerate(labels)]
-        said, true = answers.boxes_cxcywh[0], things.boxes_cxcywh
+        layers = given.seen().layers
+        weights = Weights(self.label, self.distance, self.overlap)
+        return assigned(costs_of(layers[self.at(layers)], given.things), weights)
+
+    def matching(self, given: Given) -> Blocks:
+        made = self.matched(given)
+        layers, things = given.seen().layers, given.things
+        assert things is not None
+        names = [f"{thing + 1} {name}" for thing, name in enumerate(given.names(things.labels))]
+        said, true = layers[self.at(layers)].boxes_cxcywh[0], things.boxes_cxcywh
         boxes, panels, arrays = corners(said).tolist(), [], {}
         both = set(made.optimal.pairs) & set(made.greedy.pairs)
         same = both == set(made.optimal.pairs)
@@ -103,8 +119,7 @@ class Queries(OfScene, View):
             ]
             drawn = [pair for pair in way.pairs if same or pair not in both]
             frames += [Frame(boxes[query], CLASSES[at], dashed=True) for query, at in drawn]
-            ends = [(said[query, :2].tolist(), true[at, :2].tolist(), CLASSES[at]) for query, at in drawn]
-            panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames, [Track(line, tint) for *line, tint in ends]))
+            panels.append(Panel(f"{title}: cost {way.cost:.3f}", frames))
             arrays[name] = np.array(way.pairs, int).reshape(-1, 2)
         best, cheap = ({thing: query for query, thing in way.pairs} for way in (made.optimal, made.greedy))
         differ = [
@@ -115,17 +130,24 @@ class Queries(OfScene, View):
         costs = made.optimal.cost, made.greedy.cost
         yield Said(of_matching(given.title, len(names), *costs, same=same, differ=differ))
         pairs = "; ".join(f"query {query} for {names[thing]}" for query, thing in made.optimal.pairs)
+        if same:
+            panels = [replace(panels[0], title=f"Hungarian and greedy: cost {made.optimal.cost:.3f}")]
         yield from self.canvas(given, panels, pairs)
         if same and self.detector == BUNDLED:
             yield Link("A scene where they differ", Queries())
         if names:
+            query, thing = first(made)
+            parts = ("label", "distance", "overlap")
+            cost = (getattr(self, part) * float(getattr(made.each, part)[query, thing]) for part in parts)
+            yield Line(of_cost(query, names[thing], *cost))
             figure = cost_matrix(made.total.numpy(), names, made.optimal.pairs, made.greedy.pairs)
             yield Chart(figure, f"Cost of {len(boxes)} queries for {', '.join(names)}", "What each pair costs")
         yield Numbers(partial(dict, arrays, costs=made.total))
 
-    def habits(self, model: "Detector", measured: "Habits") -> Blocks:
+    def habits(self, given: Given, measured: "Habits") -> Blocks:
         boxes = [measured.of(each).boxes_cxcywh for each in range(measured.all_queries)]
-        query = min(self.query, len(boxes) - 1)
+        query = self.query if self.query >= 0 else first(self.matched(given))[0] if given.things else 0
+        query = min(query, len(boxes) - 1)
         yield Said(of_habits(measured.apart(), measured.pictures))
         counts = ", ".join(str(len(each)) for each in boxes)
         yield Chart(
@@ -134,9 +156,14 @@ class Queries(OfScene, View):
             "Where the boxes of each query lie",
             "query",
         )
-        yield Said(of_habit(query, [model.labels[label] for label in measured.of(query).labels]))
+        yield Said(of_habit(query, [given.model.labels[label] for label in measured.of(query).labels]))
         names = ("queries", "labels", "scores", "boxes_cxcywh")
         yield Numbers(lambda: {name: getattr(measured, name) for name in names})
+
+
+def first(made: "Assigned") -> tuple[int, int]:
+    """The first pair (query, thing) that the two ways assign differently, or of all; no thing: (0, 0)."""
+    return min(made.optimal.pairs, key=lambda pair: (pair in made.greedy.pairs, pair[1]), default=(0, 0))
 
 
 def ask(model: "Detector", progress: "Callable[[int, int], None]") -> "Habits":

@@ -1,11 +1,10 @@
 """Masks: which pixels each query says are its thing's, and how well they are given to things."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from vizkit.analysis.remarks.detection import of_mask, of_masks
+from vizkit.analysis.remarks.detection import of_masks
 from vizkit.figure.detection.on_picture import WHITE, Frame
 from vizkit.figure.detection.segments import Regions
 from vizkit.traces import NotApplicable, not_applicable
@@ -35,34 +34,19 @@ def segments(given: Given, score: float) -> "Segments":
     return given.kept(("segments", written, score), partial(segment, given.model, head, given.rgb, score))
 
 
-class Rated(NamedTuple):
-    """Masks over the image, and a sentence of all and of that of each query, "" where nobody knows the truth."""
-
-    regions: Sequence[Regions] = ()
-    said: str = ""
-    of_each: Mapping[int, str] = MappingProxyType({})
+def coloured(found: "Segments", frames: Sequence[Frame]) -> Regions:
+    """In the colours of the `frames` of their queries."""
+    queries, tints = found.queries.tolist(), {frame.id: frame.colour for frame in frames}
+    return Regions(found.instances, [tints.get(query, WHITE) for query in queries], queries)
 
 
-def rated(given: Given, found: "Segments", frames: Sequence[Frame], missed: Mapping[int, int]) -> Rated:
-    """In the colours of the `frames` of their queries; while one is shown, with the outline of the thing that its mask
-    overlaps most of all. `missed`: the places of things, each with the query that should find it."""
-    from vizkit.models.detection.panoptic import ious, matches, quality
+def rated(given: Given, found: "Segments") -> str:
+    """A sentence of all masks, "" where nobody knows the truth."""
+    from vizkit.models.detection.panoptic import matches, quality
     from vizkit.models.detection.segmenting import Segments
 
-    queries, tints = found.queries.tolist(), {frame.id: frame.colour for frame in frames}
-    regions = [Regions(found.instances, [tints.get(query, WHITE) for query in queries], queries)]
     if given.truth is None:
-        return Rated(regions)
+        return ""
     truth = Segments(given.truth.instances, given.truth.labels)
-    names, overlap = given.names(truth.labels), ious(found, truth)
-    hits = [(names[thing], iou) for _, thing, iou in matches(found, truth)]
-    said = of_masks(len(names), hits, quality([found], [truth], len(given.model.labels)).pq)
-    of_each = {
-        query: of_mask(names[own.argmax()], float(own.max()))
-        for query, own in zip(queries, overlap, strict=True)
-        if own.any()
-    }
-    best = {thing: queries[own.argmax()] for thing, own in enumerate(overlap.T) if own.any()} | {**missed}
-    outlines = [best.get(thing, -1) for thing in range(len(names))]
-    regions.append(Regions(truth.instances, [WHITE] * len(names), outlines, outlined=True))
-    return Rated(regions, said, of_each)
+    hits = len(matches(found, truth))
+    return of_masks(len(truth.labels), hits, quality([found], [truth], len(given.model.labels)).pq)
