@@ -9,6 +9,7 @@ from tests.views.contract import counted, everything, model, subject
 from vizkit.analysis.attention.head_atlas import HeadAtlas
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.datasets import photographs, samples
+from vizkit.percent import in_percent
 from vizkit.views import meant
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare import similarity
@@ -58,6 +59,9 @@ def test_patching_opens_on_the_block_of_its_sentence_and_on_one_scale(patched):
     tiles = next(block for block in blocks if isinstance(block, Tiles) and block.picks == "block")
     assert f"after block {best} restores the largest share" in said(blocks)
     assert tiles.chosen == best
+    row, column = np.unravel_index(regions[best - 1].argmax(), regions.shape[1:])
+    written = chart(blocks, "What each region").layout.annotations
+    assert (column, row, in_percent(regions.max())) in {(each.x, each.y, each.text) for each in written}
     (scale,) = {tile.scale for tile in tiles.maps}
     top = np.percentile(np.abs(regions), 99)
     assert (scale.low, scale.top) == pytest.approx((-top, top))
@@ -227,7 +231,8 @@ def test_the_answer_is_read_off_every_layer(name, read):
 @pytest.mark.parametrize("name, parts", [("digits_vit", "heads"), ("digits_cnn", "patches")])
 def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name, parts):
     blocks = shown(Smallest(parts=parts, goal="flip"), subject(name))
-    assert "the answer is no longer 3" in said(blocks)
+    assert "and no longer 3" in said(blocks)
+    assert len(chart(blocks, "by the number").data) == 2, "beside it what the answer becomes"
     found = numbers(blocks)
     assert len(found["probability"]) == len(found["order"]) + 1
 
