@@ -49,7 +49,7 @@ def test_the_heads_that_flip_the_answer_flip_it_as_edits_too(digit):
 def test_a_likeness_is_there_when_no_other_image_is_nearer():
     """One bright cell of four is more than half of the way, and all that the other image has."""
     means = torch.nn.Sequential(torch.nn.AvgPool2d(4), torch.nn.Flatten())
-    loaded = vizkit.wrap(means, size_hw=(8, 8), mean=(0, 0, 0), std=(1, 1, 1), head="embedding")
+    loaded = vizkit.wrap(means, size_hw=(8, 8), mean=(0.0,) * 3, std=(1.0,) * 3, head="embedding")
     image = np.zeros((8, 8, 3), np.uint8)
     image[:4, :4], image[4:, 4:] = 250, 120
     own = means(torch.from_numpy(image / 255).float().permute(2, 0, 1)[None])[0]

@@ -54,7 +54,7 @@ def test_what_restores_most_is_said_with_its_place():
     assert "(40 %), and row 2, column 1 after block 3 takes the most away (−124 %); from" in of_patching(
         "mayfly", 0.9, 0.2, regions, special, ("cls",)
     )
-    heads = [torch.tensor([0.1, 0.2]), torch.tensor([-1.38])]
+    heads = [np.array([0.1, 0.2]), np.array([-1.38])]
     assert of_patching("mayfly", 0.9, 0.2, regions, special, (), heads=heads).endswith(
         "(−124 %). Of the heads, head 1 of layer 2 takes the most away (−138 %)."
     )

@@ -234,7 +234,7 @@ def of_patching(
     head: Head = SOFTMAX,
     over: str = "",
     rough: bool = False,
-    heads: Sequence[Float[Tensor, " head"]] = (),
+    heads: Sequence[Float[np.ndarray, " head"]] = (),
 ) -> str:
     """Which region of a clean run restores the most of an answer whose value a corruption took from `before` to
     `after`, which takes the most away, and from which block on a special token alone restores half. `over`: the answer

@@ -172,14 +172,14 @@ class Patching(Among, Decision):
         taken = "which the corrupted image is taken for" if rival == int(made.corrupted.argmax()) else "the next answer"
         chosen = "" if against is not None or rival is None else f", {taken}"
         over_whom = "" if rival is None else loaded.label(rival)
-        heads = None if made.heads is None else [share(logits) for logits in made.heads]
+        heads = None if made.heads is None else [share(logits).numpy() for logits in made.heads]
         name, tokens = loaded.label(target), made.names
         more = {"over": over_whom, "rough": rough, "heads": heads or ()}
         yield Said(of_patching(name, clean, worse, regions, special, tokens, loaded.head, **more))
         yield Answered(loaded)
         yield Line(f"{in_words(loaded, made.clean, target, rival)}{chosen}")
-        ends = (np.unravel_index(int(at), regions.shape) for at in (regions.argmax(), regions.argmin()))
-        named = [place for at, *place in ends if at == block - 1 and abs(regions[at, *place]) >= HARM]
+        ends = ((regions == end).nonzero()[0].tolist() for end in (regions.max(), regions.min()) if abs(end) >= HARM)
+        named = [place for at, *place in ends if at == block - 1]
         large = restored_cells(*over, regions[block - 1].numpy(), cell, scale, named)
         here = f"What each region restores after block {block}; click one to see its run"
         every = tuple(Tile(f"block {at}", each.numpy(), scale=scale) for at, each in enumerate(regions, 1))
@@ -201,7 +201,7 @@ class Patching(Among, Decision):
         by_head = (
             Line("Finer regions, and what each head restores, are on their way." if rough else made.no_heads)
             if heads is None
-            else Chart(head_map([each.numpy() for each in heads]), "What each head of each layer restores")
+            else Chart(head_map(heads), "What each head of each layer restores")
         )
         run = () if cell is None else (opened(of, made, block - 1, cell),)
         yield Columns(((by_head,), run))
