@@ -84,9 +84,10 @@ def test_who_is_right_is_said_and_marked(insects):
     assert (first.name, first.share) == ("water scorpion", pytest.approx(float(expected.max()), abs=1e-5))
     assert first.value == in_percent(first.share)
     note = rows["mayfly nymph"][0]
-    assert note.startswith("All 3: mayfly nymph ✓ · ")
-    assert note.endswith(" bit of Jensen–Shannon divergence, mean of the pairs")
-    assert " · bundled:insects_swin: water scorpion ✗" in rows["stonefly nymph"][0]
+    assert note == "All 3 agree: mayfly nymph ✓"
+    apart = rows["stonefly nymph"][0]
+    assert apart.startswith("They disagree · ")
+    assert " · bundled:insects_swin: water scorpion ✗" in apart
     every = {(each.name, each.colour) for _, row in rows.values() for cell in row for each in cell}
     assert len({name for name, _ in every}) == len(every), "a class has one colour"
 
@@ -113,7 +114,7 @@ def test_only_models_of_common_classes_are_compared(two):
     assert "bundled:digits_vit and bundled:insects_vit have no classes in common by name and are not compared." in lines
     ((note, answers),) = rows_of(blocks).values()
     assert [first.right for first, *_ in answers] == [None, True, True]
-    assert note.startswith("Both: mayfly nymph ✓ · ")
+    assert note == "Both agree: mayfly nymph ✓"
     assert not of_kind(SideBySide(images=("mayfly nymph",), differ=True).show(two), Grid), "all that can be agree"
     every = list(SideBySide(images=("mayfly nymph", "digit 3")).show(two))
     assert of_kind(every, Said)[0].text.startswith("All 3 models are right on every image whose class they know. ")
@@ -305,7 +306,7 @@ def test_mean_and_range_of_several_draws(insects):
     ends = f"({percent(min(draws))} to {percent(max(draws))})"
     assert rows["Noise"] == f"{percent(sum(kept) / 40)} {ends}", "what the sentence counts is in the table"
     assert rows["All changes"].partition(" (")[0] in of_kind(blocks, Said)[0].text
-    assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))
+    assert any("mean of 5 draws" in line.text for line in of_kind(blocks, Line))
 
 
 def test_an_image_without_cells_and_a_model_of_values_are_refused(insects):

@@ -371,14 +371,18 @@ def test_a_bundled_model_with_itself_and_with_another_one():
     assert said(shown(LayerSimilarity(), of)) == said(other), "of two that are shown it opens on both"
 
 
-def test_what_a_model_never_learned_is_said_of_the_images_that_it_is_measured_on(monkeypatch):
+def test_a_model_is_measured_on_images_that_it_knows_and_what_another_one_never_learned_is_said(
+    monkeypatch,
+):
     loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     monkeypatch.setattr(similarity, "IMAGES", 8)
     (later,) = LayerSimilarity().show(of)
     assert isinstance(later, Later)
     assert not later.button, "it begins by itself"
-    assert " Measured on insects, which test_vit never learned." in said(list(flat(later.now())))
+    assert "8 crops of the six photographs" in said(list(flat(later.now()))), "not drawn insects, which it never saw"
+    of.beside = (titled("insects_deit"),)
+    assert "photographs, which DeiT · insects never learned." in said(shown(LayerSimilarity(), of))
     assert "never learned" not in said(shown(LayerSimilarity(), titled("insects_deit")))
 
 
