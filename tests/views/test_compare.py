@@ -23,7 +23,7 @@ from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Download, Grid, Later, Line, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Download, Grid, Hint, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.images import all_photographs, suggested
@@ -146,7 +146,7 @@ def test_photographs_and_features():
     assert [name for name, *_ in listed] == sorted(to, key=to.__getitem__, reverse=True), "and not the image itself"
     assert all((share, value) == (max(0.0, to[name]), LIKENESS.text(to[name])) for name, share, value in listed)
     alone = list(SideBySide(images=("flower",)).show([insects]))
-    assert any("choose a second one" in line.text for line in of_kind(alone, Line)), "the page is to compare"
+    assert any("choose a second one" in line.text for line in of_kind(alone, Hint)), "the page is to compare"
     said = of_kind(alone, Said)[0].text
     assert said.startswith("bundled:insects_vit says of “flower”: ")
 

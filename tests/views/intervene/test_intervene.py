@@ -302,13 +302,15 @@ def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_i
     blocks = shown(Heads(), Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph"))
     (link,) = [block for block in blocks if isinstance(block, Link)]
     layer, head = link.view.changes.removeprefix("heads:").removesuffix("=0").split(".")
-    assert f"head {head} of layer {layer} matters most" in said(blocks)
+    assert f"Only head {head} of layer {layer} certainly matters" in said(blocks)
     assert "23 of 24 heads cannot be told from no loss" in said(blocks)
     points = chart(blocks, "click a head").data[1]
     (sure,) = [name for name, text in zip(points.customdata, points.text, strict=True) if not text.startswith("(")]
     assert sure == f"{layer}.{head}"
     colours = chart(blocks, "click a head").data[0].z
     assert np.ravel(colours) == pytest.approx(numbers(blocks)["values"]), "a colour is the number, sure or not"
+    veil = chart(blocks, "click a head").data[2].z
+    assert np.argwhere(np.isnan(veil)).tolist() == [[int(layer) - 1, int(head) - 1]], "chance is pale"
 
 
 def test_a_head_of_which_no_loss_is_known_is_seen_on_images_that_the_model_knows():

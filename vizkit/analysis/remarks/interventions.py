@@ -127,9 +127,10 @@ def of_heads(
     loses = f"{what} {loss[best]}{unit} ({bound})"
     which, largest = f"head {head + 1} of layer {layer + 1}", max(range(len(lost)), key=lost.__getitem__)
     chance = f"; a larger loss ({loss[largest]}) may be chance" if largest != best else ""
-    most = f"Of heads whose loss is no chance, {which}" if chance else begun(which)
+    most = f"{f'Of heads whose loss is no chance, {which}' if chance else begun(which)} matters most"
+    most = f"Only {which} certainly matters" if told.count(True) == 1 < len(lost) else most
     words = (
-        f"{most} matters most: without it {loses}{chance}"
+        f"{most}: without it {loses}{chance}"
         if surely
         else f"No head certainly matters alone: without {which} {loses}, which may be chance"
     )

@@ -177,7 +177,8 @@ class Cost(View):
             yield Download("Table (CSV)", lambda: csv_rows((*known, *beside)).encode())
 
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
-        yield every_model(of, self.key, self.measured, show, button=button, only_asked=True, again="Measure again")
+        asked = {"button": button, "only_asked": True, "again": "Measure again"}
+        yield every_model(of, "Time and memory", self.key, self.measured, show, **asked)
         every = (*chosen, *beside)
         yield Numbers(lambda: {name: [each[name] for each in every] for name in COUNTED})
 

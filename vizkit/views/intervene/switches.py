@@ -20,6 +20,7 @@ from vizkit.views.blocks import (
     Canvas,
     Columns,
     Heading,
+    Hint,
     Job,
     Later,
     Numbers,
@@ -159,22 +160,24 @@ class Switches(Among):
         answered = "" if self.staged and moved else self.said(of, at, rows, changes)
         yield Said(" ".join(filter(None, (answered, moved))))
         yield Answered(of.loaded)
+        if not changes:
+            yield Hint(f"Which {'head' if at.heads else 'patch'} does it need most? Take one away, and see.")
+        if not at.hides:
+            yield Hint(f"No patch can be hidden in {of.name}: its layers do not all see the same patches.")
         yield Columns(((canvas,), (Part(partial(self.tries, of, at, changes)),)), (3, 2))
         yield Proof(after)
         yield from beside(of, at, changes)
         yield Numbers(lambda: {"logits_before": before.logits.numpy(), "logits_after": after.logits.numpy()})
 
     def said(self, of: Subject, at: Place, rows: "Sequence[Row]", changes: Changes) -> str:
-        head, part = of.loaded.head, "head" if at.heads else "patch"
+        head = of.loaded.head
         count = f"{sum(at.heads)} heads" if at.heads else f"{at.grid[0] * at.grid[1]} patches"
         names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
         if not changes:
             answer = f"the answer is {names[0]}" if head.probable else f"the {names[0]} is"
             nearest = f", to the nearest other image, {names[1]}, {head.text(before[1])}" if of.among else ""
-            asks = (
-                f"Which {part} does it need most? {'Switch' if at.heads else 'Erase'} one{' off' if at.heads else ''}"
-            )
-            return f"With all {count} {answer} {head.text(before[0])}{nearest}. {asks}, and see."
+            wrong = {" ✓": ", which is right", " ✗": ", which is wrong"}.get(rows[0].mark, "")
+            return f"With all {count} {answer} {head.text(before[0])}{nearest}{wrong}."
         remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
         now, costliest = switched(changes.model, at.heads, at.special), of.find(COSTLIEST)
         if at.heads and (changes.pixels or now.cells):
