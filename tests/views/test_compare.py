@@ -27,6 +27,7 @@ from vizkit.views.blocks import Canvas, Chart, Download, Grid, Hint, Later, Line
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.images import all_photographs, suggested
+from vizkit.views.compare.papers import Papers
 from vizkit.views.compare.robustness import Robustness, answers
 from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of, share
 from vizkit.views.compare.similarity import kinds
@@ -251,6 +252,11 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
     (chart, *_), lines = (of_kind(view.picture([cost.facts(of) for of in two], []), kind) for kind in (Chart, Line))
     assert [text for trace in chart.figure.data for text in trace.text or ()] == ["bundled:digits_vit"]
     assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
+
+
+def test_of_a_published_table_accuracy_and_cost_stand_before_the_rest():
+    (table,) = Papers("ImageNet-1K", None).tabled()
+    assert [*table.rows[0]][:5] == ["Model", "Input (px)", "Top-1 (%)", "Parameters (M)", "Multiply–adds (G)"]
 
 
 def test_published_numbers_belong_to_a_size():
