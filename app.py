@@ -22,7 +22,7 @@ else:
     from vizkit.ui.session.chosen import renew_address
     from vizkit.ui.shell import ICON, heading, lead_on, navigation, running, stem_of
     from vizkit.ui.sidebar.inputs import sidebar
-    from vizkit.ui.views import lead_to_what_replaces, read_at_all, read_now
+    from vizkit.ui.views import compares, lead_to_what_replaces, read_at_all, read_now
     from vizkit.ui.widgets import copy_link, report_kept
 
     with running():
@@ -33,7 +33,7 @@ else:
         reads = read_now(stem_of(page))
         row = heading(page.title, read_at_all(stem_of(page)))
         with st.sidebar:
-            sidebar(reads)
+            sidebar(reads, compares(stem_of(page)))
             if stem_of(page) != "report":  # which has its own
                 report_kept.remember("report_kept")
         with row:

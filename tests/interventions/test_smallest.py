@@ -10,6 +10,7 @@ from vizkit.datasets import samples
 from vizkit.image import prepare, seen
 from vizkit.interventions.smallest import heads, patches
 from vizkit.models import trace
+from vizkit.models.sources.loaded import likened
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,23 @@ def test_the_heads_that_flip_the_answer_flip_it_as_edits_too(digit):
     target = int(plain.logits.argmax())
     assert (int(changed.logits.argmax()) != target) == result.reached
     assert float(changed.logits.softmax(-1)[target]) == pytest.approx(result.probability[-1], abs=1e-5)
+
+
+def test_a_likeness_is_there_when_no_other_image_is_nearer():
+    """One bright cell of four is more than half of the way, and all that the other image has."""
+    means = torch.nn.Sequential(torch.nn.AvgPool2d(4), torch.nn.Flatten())
+    loaded = vizkit.wrap(means, size_hw=(8, 8), mean=(0.0,) * 3, std=(1.0,) * 3, head="embedding")
+    image = np.zeros((8, 8, 3), np.uint8)
+    image[:4, :4], image[4:, 4:] = 250, 120
+    own = means(torch.from_numpy(image / 255).float().permute(2, 0, 1)[None])[0]
+    other = torch.tensor([1.0, 0.5, 0.5, 0.5]).repeat(3)
+    result = patches(likened(loaded, own, {"other": other}), image, (2, 2), "keep")
+    half = (result.probability[0] + 1) / 2
+    assert [(own > half, own > nearest) for own, nearest in result.outputs] == [
+        (False,) * 2,
+        (True, False),
+        (True,) * 2,
+    ]
 
 
 def test_a_search_is_stopped_between_two_passes(digit):

@@ -4,8 +4,9 @@ import io
 
 import pytest
 from PIL import Image
+from streamlit.testing.v1 import AppTest
 
-from tests.ui.conftest import CNN, SWIN, VIT, at_rest, choose, click, fine, opened, sent_to, texts
+from tests.ui.conftest import CNN, ROOT, SWIN, VIT, at_rest, choose, click, fine, opened, sent_to, texts
 from vizkit.models.probes.cost import Measured
 from vizkit.ui.session import models
 from vizkit.ui.widgets import known
@@ -166,6 +167,15 @@ def test_what_was_measured_is_measured_again_by_a_click(monkeypatch):
     test = at_rest(test)
     assert len(made) == 4
     assert test.dataframe[0].value.set_index("").loc["Time, one image", "CNN · digits"] == "4 ms (median 20 ms)"
+
+
+def test_where_nobody_has_chosen_it_opens_on_two_models_and_the_next_page_on_its_own_image():
+    test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/compare.py").run()
+    fine(test)
+    assert {len(row) for row in rows_of(test).values()} == {2}
+    test.switch_page("pages/intervene.py").run()
+    assert test.session_state["image"] == "china"
+    assert len(test.session_state["models"]) == 1
 
 
 def test_where_one_model_is_shown_two_are_a_click_away():

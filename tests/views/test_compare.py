@@ -23,10 +23,11 @@ from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Download, Grid, Later, Line, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Download, Grid, Hint, Later, Line, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.images import all_photographs, suggested
+from vizkit.views.compare.papers import Papers
 from vizkit.views.compare.robustness import Robustness, answers
 from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of, share
 from vizkit.views.compare.similarity import kinds
@@ -84,9 +85,10 @@ def test_who_is_right_is_said_and_marked(insects):
     assert (first.name, first.share) == ("water scorpion", pytest.approx(float(expected.max()), abs=1e-5))
     assert first.value == in_percent(first.share)
     note = rows["mayfly nymph"][0]
-    assert note.startswith("All 3: mayfly nymph ✓ · ")
-    assert note.endswith(" bit of Jensen–Shannon divergence, mean of the pairs")
-    assert " · bundled:insects_swin: water scorpion ✗" in rows["stonefly nymph"][0]
+    assert note == "All 3 agree: mayfly nymph ✓"
+    apart = rows["stonefly nymph"][0]
+    assert apart.startswith("They disagree · ")
+    assert " · bundled:insects_swin: water scorpion ✗" in apart
     every = {(each.name, each.colour) for _, row in rows.values() for cell in row for each in cell}
     assert len({name for name, _ in every}) == len(every), "a class has one colour"
 
@@ -113,7 +115,7 @@ def test_only_models_of_common_classes_are_compared(two):
     assert "bundled:digits_vit and bundled:insects_vit have no classes in common by name and are not compared." in lines
     ((note, answers),) = rows_of(blocks).values()
     assert [first.right for first, *_ in answers] == [None, True, True]
-    assert note.startswith("Both: mayfly nymph ✓ · ")
+    assert note == "Both agree: mayfly nymph ✓"
     assert not of_kind(SideBySide(images=("mayfly nymph",), differ=True).show(two), Grid), "all that can be agree"
     every = list(SideBySide(images=("mayfly nymph", "digit 3")).show(two))
     assert of_kind(every, Said)[0].text.startswith("All 3 models are right on every image whose class they know. ")
@@ -145,7 +147,7 @@ def test_photographs_and_features():
     assert [name for name, *_ in listed] == sorted(to, key=to.__getitem__, reverse=True), "and not the image itself"
     assert all((share, value) == (max(0.0, to[name]), LIKENESS.text(to[name])) for name, share, value in listed)
     alone = list(SideBySide(images=("flower",)).show([insects]))
-    assert any("choose a second one" in line.text for line in of_kind(alone, Line)), "the page is to compare"
+    assert any("choose a second one" in line.text for line in of_kind(alone, Hint)), "the page is to compare"
     said = of_kind(alone, Said)[0].text
     assert said.startswith("bundled:insects_vit says of “flower”: ")
 
@@ -252,6 +254,11 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
     assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
 
 
+def test_of_a_published_table_accuracy_and_cost_stand_before_the_rest():
+    (table,) = Papers("ImageNet-1K", None).tabled()
+    assert [*table.rows[0]][:5] == ["Model", "Input (px)", "Top-1 (%)", "Parameters (M)", "Multiply–adds (G)"]
+
+
 def test_published_numbers_belong_to_a_size():
     loaded = vizkit.load("deit_small_patch16_224", pretrained=False, image_size=(112, 112))
     assert "published" not in cost.facts(Subject(lambda: loaded, samples.picture("flower")))
@@ -305,7 +312,7 @@ def test_mean_and_range_of_several_draws(insects):
     ends = f"({percent(min(draws))} to {percent(max(draws))})"
     assert rows["Noise"] == f"{percent(sum(kept) / 40)} {ends}", "what the sentence counts is in the table"
     assert rows["All changes"].partition(" (")[0] in of_kind(blocks, Said)[0].text
-    assert any("lowest to the highest of 5 draws" in line.text for line in of_kind(blocks, Line))
+    assert any("mean of 5 draws" in line.text for line in of_kind(blocks, Line))
 
 
 def test_an_image_without_cells_and_a_model_of_values_are_refused(insects):

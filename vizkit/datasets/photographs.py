@@ -42,6 +42,18 @@ class Photographs(Source):
         return picture(NAMES[index])
 
 
-def as_set(split: str) -> ImageSet:
-    """All of them, each a class of its own, as a split of what `datasets.opening` opens."""
-    return ImageSet("photographs", split, NAMES, np.arange(len(NAMES)), Photographs(), digest_of("photographs", NAMES))
+class Crops(Source):
+    """Squares at random places, of each photograph in turn."""
+
+    def picture(self, index: int) -> RGB:
+        whole = picture(NAMES[index % len(NAMES)])
+        side = min(whole.shape[:2]) * 3 // 5
+        top, left = np.random.default_rng(index).integers(0, np.subtract(whole.shape[:2], side - 1))
+        return whole[top : top + side, left : left + side]
+
+
+def as_set(split: str, crops: int = 0) -> ImageSet:
+    """All of them, or so many crops, each photograph a class of its own, as a split of `datasets.opening`."""
+    source = Crops() if crops else Photographs()
+    digest = digest_of("photographs", NAMES, *([crops] if crops else []))
+    return ImageSet("photographs", split, NAMES, np.arange(crops or len(NAMES)) % len(NAMES), source, digest)

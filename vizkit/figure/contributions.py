@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Float
 
 from vizkit.figure.charts import Figure, heat_map, laid_out, literal
-from vizkit.figure.palette import CLASSES, OTHERS
+from vizkit.figure.palette import OTHERS, faint
 
 ROW_PX, HEAD_PX, MARGIN_PX, GAP = 210, 14, 90, 0.03
 HOVER = "%{x}: %{y:+.3f}"
@@ -72,8 +72,8 @@ def contributions(
     before: int = 0,
     number: str = "logit",
 ) -> Figure:
-    """A `number` as a sum: bars for what each layer adds, and a line for the sum so far. `first`: of the embedding, and
-    of the layers `before`; `last`: of the biases."""
+    """A `number` as a sum: bars for what each layer adds, grey, as colours are classes, and a line for the sum so far.
+    `first`: of the embedding, and of the layers `before`; `last`: of the biases."""
     import plotly.graph_objects as go
 
     layers = [str(number) for number in range(before + 1, before + len(mlp) + 1)]
@@ -81,9 +81,9 @@ def contributions(
     names = [entering, *layers, "biases"]
     so_far = first + np.concatenate([[0.0], np.cumsum(attention + mlp), [float(np.sum(attention + mlp)) + last]])
     bars = (
-        ("attention", layers, attention, CLASSES[0]),
-        ("MLP", layers, mlp, CLASSES[1]),
-        ("the rest", [entering, "biases"], [first, last], OTHERS),
+        ("attention", layers, attention, OTHERS),
+        ("MLP", layers, mlp, faint(OTHERS, 0.6)),
+        ("the rest", [entering, "biases"], [first, last], faint(OTHERS, 0.25)),
     )
     sum_so_far = go.Scatter(
         x=names,

@@ -1,7 +1,7 @@
 """What every patch says, as coloured cells over what the model saw: a class each, the probability of one class, or
 what it restores."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,15 +96,20 @@ def restored_cells(
     shares: Places,
     chosen: tuple[int, int] | None,
     scale: Scale,
+    named: Collection[Sequence[int]] = (),
 ) -> Figure:
     """What each region restores, on a signed `scale`: above 0 red, below 0 blue. Cells can be clicked and carry their
-    number, row by row from 1; `chosen` is framed."""
+    number, row by row from 1; `chosen` is framed, `named` are framed thinly with what they restore."""
     import plotly.graph_objects as go
 
     heat = go.Heatmap(
         z=shares, colorbar=lying("restored share"), hoverinfo="skip", xgap=1, ygap=1, **colour_axis(scale, CEILING, 0.0)
     )
     figure = _over(seen, size_hw, shares.shape, [heat, _points(shares)])
+    for row, column in named:
+        framed(figure, row, column, width=2)
+        words = {"text": in_percent(shares[row, column]), "font": {"color": LIGHT, "size": 12}, "showarrow": False}
+        figure.add_annotation(x=column, y=row, **words)
     return figure if chosen is None else framed(figure, *chosen)
 
 

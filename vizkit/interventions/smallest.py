@@ -49,7 +49,7 @@ def patches(
     def run(there: Bool[Tensor, "case part"]) -> Float[Tensor, "case label"]:
         return logits(torch.where(there.to(loaded.device)[:, cell][:, None], pixels, instead))
 
-    answers = _answers(loaded, logits(pixels)[0], run, grid[0] * grid[1], tried)
+    answers = _answers(loaded, logits(pixels)[0], run, grid[0] * grid[1], goal, tried)
     return search(answers, grid[0] * grid[1], goal, most, tell)
 
 
@@ -75,7 +75,7 @@ def heads(
         with Editing(Plan((), places, tuple(there.float().to(loaded.device).split(counts, 1)))):
             return logits(pixels.expand(len(there), -1, -1, -1))
 
-    answers = _answers(loaded, logits(pixels)[0], run, sum(counts), tried)
+    answers = _answers(loaded, logits(pixels)[0], run, sum(counts), goal, tried)
     names = tuple((layer, head) for layer, count in enumerate(counts) for head in range(count))
     return search(answers, len(names), goal, most, tell), names
 
@@ -85,10 +85,12 @@ def _answers(
     plain: Float[Tensor, " label"],
     run: Callable[[Tensor], Tensor],
     count: int,
+    goal: Goal,
     tried: "Tried",
 ) -> Answers:
     """Of the model's own answer, in batches that fit. The next answer is the class with the next logit; where classes
-    do not exclude one another, 0. A likeness is kept as long as half of what all `count` parts give it is there."""
+    do not exclude one another, 0. A likeness is lost below half of what all `count` parts give it, and there where it
+    is above that and above every other one."""
     head = loaded.head
     if not head.bounded:
         raise NotApplicable(f"{loaded.name} gives {head.gives}: there is no answer to keep or flip.")
@@ -104,11 +106,12 @@ def _answers(
         every = head.values(logits)
         values = every[:, target]
         if not head.probable:
-            return torch.cat([torch.stack([values - half, values], 1), every[:, 1:-1]], 1).cpu()
+            needed = torch.nn.functional.pad(every[:, 1 : -1 if goal == "keep" else 1], (0, 1), value=half).amax(1)
+            return torch.cat([torch.stack([values - needed, values], 1), every[:, :-1]], 1).cpu()
         others = logits.clone()
         others[:, target] = float("-inf")
         rival = others.amax(1) if head.exclusive and logits.shape[1] > 1 else 0.0
-        return torch.stack([logits[:, target] - rival, values], 1).cpu()
+        return torch.cat([torch.stack([logits[:, target] - rival, values], 1), every], 1).cpu()
 
     def answers(there: Bool[Tensor, "case part"]) -> Float[Tensor, "case value"]:
         parts = []

@@ -171,6 +171,11 @@ def read_at_all(stem: str) -> Reads:
     return _opened(stem)[1].reads
 
 
+def compares(stem: str) -> bool:
+    """Whether the open view is of several models."""
+    return _opened(stem)[1].least > 1
+
+
 def draw(view: View, package: str, line: str) -> None:
     """`line`: what the view is about, beside which stands what it takes of the models, so that nothing is pushed."""
     turn_where_asked()

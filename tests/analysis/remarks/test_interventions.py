@@ -54,6 +54,10 @@ def test_what_restores_most_is_said_with_its_place():
     assert "(40 %), and row 2, column 1 after block 3 takes the most away (−124 %); from" in of_patching(
         "mayfly", 0.9, 0.2, regions, special, ("cls",)
     )
+    heads = [np.array([0.1, 0.2]), np.array([-1.38])]
+    assert of_patching("mayfly", 0.9, 0.2, regions, special, (), heads=heads).endswith(
+        "(−124 %). Of the heads, head 1 of layer 2 takes the most away (−138 %)."
+    )
     by_construction = torch.tensor([[0.1], [0.2], [1.0]])
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, by_construction, ("cls",)), "the head reads it"
     assert "alone" not in of_patching("mayfly", 0.9, 0.2, regions, special / 3, ("cls",))
@@ -106,8 +110,8 @@ def test_of_a_likeness_is_said_plainly_whether_it_steers():
 
 
 def test_smallest_sets_in_words():
-    def said(goal, order, probability, reached=True):
-        return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull")
+    def said(goal, order, probability, reached=True, **more):
+        return of_smallest(Search(goal, order, probability, reached, 40, 99), "patches", "gull", **more)
 
     assert (
         said("keep", (3, 1), (0.1, 0.3, 0.6))
@@ -115,6 +119,12 @@ def test_smallest_sets_in_words():
     )
     assert (
         said("flip", (3,), (0.9, 0.2)) == "Without 1 of 40 patches the answer is no longer gull, which falls to 20 %."
+    )
+    assert said("flip", (3,), (0.9, 0.2), other=("tern", 0.6)) == (
+        "Without 1 of 40 patches the answer is tern (60 %) and no longer gull, which falls to 20 %."
+    )
+    assert said("keep", (3,), (0.1, 0.6), other=("tern", 0.8)).endswith(
+        "at 60 %; without any the answer is tern (80 %) and it has 10 %."
     )
     assert said("keep", (), (0.7,)) == "No patches are needed: gull is the answer without any, at 70 %."
     assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches are not enough yet: gull is at 70 %."
@@ -160,8 +170,9 @@ def test_of_an_image_among_others_the_nearest_is_named():
 
 def test_of_a_likeness_what_nothing_has_already_is_said():
     kept = Search("keep", (3, 4), (0.678, 0.7, 0.847), True, 36, 99)
-    assert of_smallest(kept, "regions", "likeness to itself", LIKENESS, "a plain image") == (
-        "A plain image already has a likeness to itself of 0.678; 2 of 36 regions bring it half way to 1 (0.847)."
+    assert of_smallest(kept, "regions", "likeness to itself", LIKENESS, "a plain image", ("cat", 0.8)) == (
+        "A plain image already has a likeness to itself of 0.678; 2 of 36 regions bring it more than half way to 1 "
+        "(0.847) and above that to every other image (at most 0.800, cat)."
     )
     lost = Search("flip", (3,), (1.0, 0.8), True, 36, 99)
     assert of_smallest(lost, "regions", "likeness to itself", LIKENESS, "a plain image") == (

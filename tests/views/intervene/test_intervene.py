@@ -9,6 +9,7 @@ from tests.views.contract import counted, everything, model, subject
 from vizkit.analysis.attention.head_atlas import HeadAtlas
 from vizkit.analysis.attribution.smallest_set import Search
 from vizkit.datasets import photographs, samples
+from vizkit.percent import in_percent
 from vizkit.views import meant
 from vizkit.views.blocks import Chart, Columns, Folded, Later, Line, Link, Numbers, Picture, Proof, Said, Tiles
 from vizkit.views.compare import similarity
@@ -58,6 +59,9 @@ def test_patching_opens_on_the_block_of_its_sentence_and_on_one_scale(patched):
     tiles = next(block for block in blocks if isinstance(block, Tiles) and block.picks == "block")
     assert f"after block {best} restores the largest share" in said(blocks)
     assert tiles.chosen == best
+    row, column = np.unravel_index(regions[best - 1].argmax(), regions.shape[1:])
+    written = chart(blocks, "What each region").layout.annotations
+    assert (column, row, in_percent(regions.max())) in {(each.x, each.y, each.text) for each in written}
     (scale,) = {tile.scale for tile in tiles.maps}
     top = np.percentile(np.abs(regions), 99)
     assert (scale.low, scale.top) == pytest.approx((-top, top))
@@ -227,7 +231,8 @@ def test_the_answer_is_read_off_every_layer(name, read):
 @pytest.mark.parametrize("name, parts", [("digits_vit", "heads"), ("digits_cnn", "patches")])
 def test_a_search_ends_in_a_picture_a_curve_and_a_sentence(name, parts):
     blocks = shown(Smallest(parts=parts, goal="flip"), subject(name))
-    assert "the answer is no longer 3" in said(blocks)
+    assert "and no longer 3" in said(blocks)
+    assert len(chart(blocks, "by the number").data) == 2, "beside it what the answer becomes"
     found = numbers(blocks)
     assert len(found["probability"]) == len(found["order"]) + 1
 
@@ -297,13 +302,15 @@ def test_the_head_that_opens_is_that_of_the_sentence_and_what_may_be_chance_is_i
     blocks = shown(Heads(), Subject(lambda: loaded, samples.picture("mayfly nymph"), image="mayfly nymph"))
     (link,) = [block for block in blocks if isinstance(block, Link)]
     layer, head = link.view.changes.removeprefix("heads:").removesuffix("=0").split(".")
-    assert f"head {head} of layer {layer} matters most" in said(blocks)
+    assert f"Only head {head} of layer {layer} certainly matters" in said(blocks)
     assert "23 of 24 heads cannot be told from no loss" in said(blocks)
     points = chart(blocks, "click a head").data[1]
     (sure,) = [name for name, text in zip(points.customdata, points.text, strict=True) if not text.startswith("(")]
     assert sure == f"{layer}.{head}"
     colours = chart(blocks, "click a head").data[0].z
     assert np.ravel(colours) == pytest.approx(numbers(blocks)["values"]), "a colour is the number, sure or not"
+    veil = chart(blocks, "click a head").data[2].z
+    assert np.argwhere(np.isnan(veil)).tolist() == [[int(layer) - 1, int(head) - 1]], "chance is pale"
 
 
 def test_a_head_of_which_no_loss_is_known_is_seen_on_images_that_the_model_knows():
@@ -366,14 +373,18 @@ def test_a_bundled_model_with_itself_and_with_another_one():
     assert said(shown(LayerSimilarity(), of)) == said(other), "of two that are shown it opens on both"
 
 
-def test_what_a_model_never_learned_is_said_of_the_images_that_it_is_measured_on(monkeypatch):
+def test_a_model_is_measured_on_images_that_it_knows_and_what_another_one_never_learned_is_said(
+    monkeypatch,
+):
     loaded = vizkit.load("test_vit", pretrained=False, model_args={"num_classes": 0})
     of = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     monkeypatch.setattr(similarity, "IMAGES", 8)
     (later,) = LayerSimilarity().show(of)
     assert isinstance(later, Later)
     assert not later.button, "it begins by itself"
-    assert " Measured on insects, which test_vit never learned." in said(list(flat(later.now())))
+    assert "8 crops of the six photographs" in said(list(flat(later.now()))), "not drawn insects, which it never saw"
+    of.beside = (titled("insects_deit"),)
+    assert "photographs, which DeiT · insects never learned." in said(shown(LayerSimilarity(), of))
     assert "never learned" not in said(shown(LayerSimilarity(), titled("insects_deit")))
 
 

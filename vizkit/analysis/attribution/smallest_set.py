@@ -16,14 +16,14 @@ from torch import Tensor
 Goal = Literal["keep", "flip"]
 Answers = Callable[[Bool[Tensor, "case part"]], Float[Tensor, "case value"]]
 """Which parts are there, in many cases → of each case how far the answer's logit lies above the next (below 0: it is no
-longer the answer), its probability, and what else is to be kept of it."""
+longer the answer), its probability, and what all outputs have."""
 
 
 @dataclass(frozen=True)
 class Search:
     """`order`: the parts as they were taken. `probability`: the answer's with none of them, with the first, with
-    the first two …, one more than `order`; `others`: what else was kept of each. `reached`: whether the goal was;
-    `passes`: cases that the model answered."""
+    the first two …, one more than `order`; `outputs`: what all outputs had. `reached`: whether the goal was; `passes`:
+    cases that the model answered."""
 
     goal: Goal
     order: tuple[int, ...]
@@ -31,7 +31,7 @@ class Search:
     reached: bool
     parts: int
     passes: int
-    others: tuple[tuple[float, ...], ...] = ()
+    outputs: tuple[tuple[float, ...], ...] = ()
 
 
 def search(
@@ -47,11 +47,11 @@ def search(
     """
     there = torch.full((parts,), goal == "flip")
     margin, probability, *rest = answers(there[None])[0].tolist()
-    order, curve, others, passes = list[int](), [probability], [tuple(rest)], 1
+    order, curve, outputs, passes = list[int](), [probability], [tuple(rest)], 1
     sign = 1 if goal == "keep" else -1
 
     def so_far() -> Search:
-        return Search(goal, tuple(order), tuple(curve), sign * margin > 0, parts, passes, tuple(others))
+        return Search(goal, tuple(order), tuple(curve), sign * margin > 0, parts, passes, tuple(outputs))
 
     while sign * margin <= 0 and len(order) < (parts if most is None else min(most, parts)):
         left = [part for part in range(parts) if part not in order]
@@ -64,6 +64,6 @@ def search(
         order.append(left[best])
         margin, probability, *rest = values[best].tolist()
         curve.append(probability)
-        others.append(tuple(rest))
+        outputs.append(tuple(rest))
         tell(so_far())
     return so_far()

@@ -106,12 +106,10 @@ def withstood(kept: Mapping[str, Mapping[str, float]], draws: Mapping[str, tuple
     most = max(means, key=lambda model: means[model])
     alike = [model for model, (_, high) in (draws or {}).items() if model != most and high >= (draws or {})[most][0]]
     others = [f"{model} in {percent(mean)}" for model, mean in means.items() if model not in (most, *alike)]
-    by_kind = {kind: min(kinds[kind] for kinds in kept.values()) for kind in kept[most]}
+    by_kind = {kind: sum(kinds[kind] for kinds in kept.values()) / len(kept) for kind in kept[most]}
     hardest = min(by_kind, key=lambda kind: by_kind[kind])
-    loser = min(kept, key=lambda model: kept[model][hardest])
-    share = percent(by_kind[hardest])
-    last = f": {loser} keeps its answer in {share}" if len(kept) > 1 else f", with {share}"
-    tail = f"; hardest is “{hardest}”{last}" if by_kind[hardest] < 1 else ""
+    mean = f" in the mean of {'both' if len(kept) == 2 else 'all'} models" * (len(kept) > 1)
+    tail = f"; hardest is “{hardest}”, with {percent(by_kind[hardest])}{mean}" if by_kind[hardest] < 1 else ""
     words = f"{most} keeps its answer in {percent(means[most])} of the changed images"
     if alike:
         every = joined([f"{model} in {percent(means[model])}" for model in alike])

@@ -59,22 +59,37 @@ def of_overlap(title: str, shared: float) -> str:
     return f"{title} overlaps by {percent(shared)} with where it looked before."
 
 
-def of_smallest(result: Search, what: str, name: str, head: Head = SOFTMAX, instead: str = "no image") -> str:
+def of_smallest(
+    result: Search,
+    what: str,
+    name: str,
+    head: Head = SOFTMAX,
+    instead: str = "no image",
+    other: tuple[str, float] = ("", 0.0),
+) -> str:
     """How many parts, called `what`, the answer `name` needs, or falls without. `instead`: what the model is given
-    where none of them is there, "a plain image"."""
-    text, count = value_of(head), len(result.order)
+    where none of them is there, "a plain image"; `other`: the answer without the parts, or of the other images the
+    nearest, with its value."""
+    text, count, (rival, high) = value_of(head), len(result.order), other
     first, last = (text(result.probability[at]) for at in (0, -1))
     some, s = f"{count} of {result.parts} {what}", "s" if count == 1 else ""
     if not result.reached:
         return f"{some} {'is' if count == 1 else 'are'} not enough yet: {name} is at {last}."
     if not head.probable and result.goal == "flip":
-        return f"Without {some} the {name} falls from {first} to {last}, more than half way to that of {instead}."
+        nearer = f"; {rival} is nearer now ({text(high)})" * (high > result.probability[-1])
+        half = f"more than half way to that of {instead}"
+        return f"Without {some} the {name} falls from {first} to {last}, {half}{nearer}."
     if not head.probable:
-        return f"{begun(instead)} already has a {name} of {first}; {some} bring{s} it half way to 1 ({last})."
+        above = f" and above that to every other image (at most {text(high)}, {rival})" * bool(rival)
+        way = f"more than half way to 1 ({last}){above}"
+        return f"{begun(instead)} already has a {name} of {first}; {some} bring{s} it {way}."
     if not count:
         return f"No {what} are needed: {name} is the answer without any, at {first}."
     if result.goal == "keep":
-        return f"{some} alone keep{s} the answer {name}, at {last}; without any it has {first}."
+        without = f"without any the answer is {rival} ({text(high)}) and it has" if rival else "without any it has"
+        return f"{some} alone keep{s} the answer {name}, at {last}; {without} {first}."
+    if rival:
+        return f"Without {some} the answer is {rival} ({text(high)}) and no longer {name}, which falls to {last}."
     return f"Without {some} the answer is no longer {name}, which falls to {last}."
 
 
@@ -112,9 +127,10 @@ def of_heads(
     loses = f"{what} {loss[best]}{unit} ({bound})"
     which, largest = f"head {head + 1} of layer {layer + 1}", max(range(len(lost)), key=lost.__getitem__)
     chance = f"; a larger loss ({loss[largest]}) may be chance" if largest != best else ""
-    most = f"Of heads whose loss is no chance, {which}" if chance else begun(which)
+    most = f"{f'Of heads whose loss is no chance, {which}' if chance else begun(which)} matters most"
+    most = f"Only {which} certainly matters" if told.count(True) == 1 < len(lost) else most
     words = (
-        f"{most} matters most: without it {loses}{chance}"
+        f"{most}: without it {loses}{chance}"
         if surely
         else f"No head certainly matters alone: without {which} {loses}, which may be chance"
     )
@@ -219,10 +235,11 @@ def of_patching(
     head: Head = SOFTMAX,
     over: str = "",
     rough: bool = False,
+    heads: Sequence[Float[np.ndarray, " head"]] = (),
 ) -> str:
     """Which region of a clean run restores the most of an answer whose value a corruption took from `before` to
     `after`, which takes the most away, and from which block on a special token alone restores half. `over`: the answer
-    that its logit is compared with; `rough`: finer regions are still to come."""
+    that its logit is compared with; `rough`: finer regions are still to come; `heads`: of every layer."""
 
     def place(share: float) -> str:
         layer, row, column = (int(at[0]) + 1 for at in (regions == share).nonzero().T)
@@ -241,8 +258,14 @@ def of_patching(
     for at, token in enumerate(names):
         half = stays_from((special[:, at] >= 0.5).tolist(), True)
         if half is not None and half < len(special) - 1:  # after the last block that is so of what the head reads
-            return f"{words}; from block {half + 1} on the {token} token alone restores more than half."
-    return f"{words}."
+            words += f"; from block {half + 1} on the {token} token alone restores more than half"
+            break
+    every = [(float(each), at, layer) for layer, row in enumerate(heads, 1) for at, each in enumerate(row, 1)]
+    if not every:
+        return f"{words}."
+    share, at, layer = max(every, key=lambda each: abs(each[0]))
+    most = "takes the most away" if share < 0 else "restores the most"
+    return f"{words}. Of the heads, head {at} of layer {layer} {most} ({percent(share)})."
 
 
 def of_steering(

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from vizkit.analysis.comparison.cka import alignment, gram, hsic
+from vizkit.datasets import photographs
 from vizkit.datasets.opening import open_set
 from vizkit.evaluation.inside.few_pictures import FewPictures
 from vizkit.models import Loaded
@@ -42,12 +43,16 @@ def similarity(
     tell: Callable[[float], None] = lambda _: None,
     parts: list[Part] | None = None,
 ) -> Similarity:
-    """Over test pictures of a set, each prepared as every model wants it; pictures that fill no batch are left out, but
-    of the first. `tell` hears the share that is done and may raise to stop: `parts` then holds what was measured, and
-    the next call with them goes on. Raises DatasetError, and NotApplicable for a model without blocks."""
+    """Over test pictures of a set, or crops of the photographs at hand, each prepared as every model wants
+    it; pictures that fill no batch are left out, but of the first. `tell` hears the share that is done and may raise to
+    stop: `parts` then holds what was measured, and the next call with them goes on. Raises DatasetError, and
+    NotApplicable for a model without blocks."""
     parts = [] if parts is None else parts
     side = max(max(loaded.preprocessing.size_hw) for loaded in models)
-    opened = open_set(data, "test", images=images, size_px=side, seed=seed)
+    if data == "photographs":
+        opened = photographs.as_set("test", crops=images)
+    else:
+        opened = open_set(data, "test", images=images, size_px=side, seed=seed)
     outputs = [block_outputs(loaded) for loaded in models]
     for rows in FewPictures(opened, models[0]).batches(batch, len(parts) * batch):
         if parts and len(rows) < batch:

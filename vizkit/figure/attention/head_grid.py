@@ -10,6 +10,7 @@ from vizkit.figure.palette import DARK, LIGHT, OTHERS
 from vizkit.figure.scales import robust
 
 CELL_PX = 34
+PALE = 0.65
 MOST_NUMBERED = 12  # with more heads the cells are too narrow for numbers
 
 
@@ -23,8 +24,8 @@ def head_grid(
     quantity: str = "",
 ) -> Figure:
     """`share`: written in percent; `chosen`: (layer, head) from 0, framed; `chance`: those whose number may be chance,
-    in brackets. NaN where a layer has fewer heads. A point on every cell, which carries "layer.head" from 1, takes the
-    clicks."""
+    pale and in brackets. NaN where a layer has fewer heads. A point on every cell, which carries "layer.head" from 1,
+    takes the clicks."""
     import plotly.graph_objects as go
 
     layers, heads = values.shape
@@ -39,7 +40,7 @@ def head_grid(
     strong = {
         (r, c): (abs(values[r, c]) / top if signed else (values[r, c] - low) / ((top - low) or 1)) > 0.6 for r, c in at
     }
-    inks = [LIGHT if strong[r, c] == signed else DARK for r, c in at]
+    inks = [LIGHT if strong[r, c] == signed and (r, c) not in chance else DARK for r, c in at]
     numbered, may_be = heads <= MOST_NUMBERED, ", may be chance"
     texts = [f"{values[r, c]:{'.0%' if share else 'z.2f'}}" for r, c in at]  # z: no minus before a zero
     texts = [f"({text})" if (r, c) in chance else text for text, (r, c) in zip(texts, at, strict=True)]
@@ -58,6 +59,11 @@ def head_grid(
             **UNSEEN,
         )
     )
+    if chance:
+        veil = np.full(values.shape, np.nan)
+        veil[tuple(np.transpose([*chance]))] = 0.0
+        white = [[0, LIGHT], [1, LIGHT]]
+        figure.add_trace(go.Heatmap(z=veil, colorscale=white, opacity=PALE, showscale=False, hoverinfo="skip"))
     if chosen is not None:
         framed(figure, *chosen, colour=OTHERS)
     numbers = [str(n + 1) for n in range(heads)]

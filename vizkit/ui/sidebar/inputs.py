@@ -19,6 +19,7 @@ from vizkit.ui.session.uploads import arrived, still_here, uploader
 from vizkit.ui.sidebar import device, gallery
 from vizkit.ui.sidebar.checkpoint import dialog
 from vizkit.ui.sidebar.strip import strip
+from vizkit.views.bundled import usual
 
 if TYPE_CHECKING:
     pass
@@ -26,12 +27,15 @@ if TYPE_CHECKING:
 TYPES = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "avif")
 MOST_OPENED = 8  # pictures that pages have put in
 OF_ITS_OWN = "This page has images and models of its own. Those you chose come back on the next."
+LENT = "_image_lent"  # whether this image was chosen by nobody
 AWAY = "_uploads_away"  # uploads by id, of views before one without pictures
 
 
-def sidebar(reads: str) -> None:
-    """`reads`: what the open view reads (`views.Reads`). The rest is not there, and comes back as it was chosen."""
+def sidebar(reads: str, compares: bool = False) -> None:
+    """`reads`: what the open view reads (`views.Reads`). The rest is not there, and comes back as it was chosen.
+    `compares`: whether it is of several models."""
     still_here()
+    _lend(compares)
     st.session_state[OFFERED] = reads
     if reads != "picture and models":
         linked_picture.linked()
@@ -48,6 +52,21 @@ def sidebar(reads: str) -> None:
         st.caption(OF_ITS_OWN)  # the sidebar stays where it is, and nothing beside it moves
     else:
         device.line()
+
+
+def _lend(compares: bool) -> None:
+    """Where nobody has chosen anything, the first view of several models opens on an insect, which two know; with
+    another view the first image is back."""
+    first, insect = samples()[0], bundled.INSECTS[0]
+    now, models = st.session_state.get("image", first), chosen.models_named()
+    if compares and LENT not in st.session_state:
+        st.session_state[LENT] = not st.query_params and now == first and models in ([], usual(first))
+        if st.session_state[LENT]:
+            st.session_state["image"] = insect
+    elif not compares and st.session_state.get(LENT):
+        st.session_state[LENT] = False
+        if now == insect and models == usual(insect):
+            st.session_state["image"] = first
 
 
 def _put_away() -> None:

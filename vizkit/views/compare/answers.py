@@ -175,17 +175,14 @@ class Answers:
         return f"To {self.names[0]}, {what}."
 
     def who(self, row: Row) -> Iterator[str]:
-        """Who agrees on an image, and how far apart the models are."""
+        """Who agrees on an image."""
         same, said = groups(dict(row.first)), []
         for group in same:
-            everybody = "Both" if len(group) == 2 else f"All {len(group)}"
+            everybody = "Both agree" if len(group) == 2 else f"All {len(group)} agree"
             names = everybody if len(same) == 1 else joined([self.names[at] for at in group])
             mark = {None: "", True: " ✓", False: " ✗"}[row.right(group[0])]
             said.append(f"{names}: {self.agreed.names[row.first[group[0]]]}{mark}")
-        yield from filter(None, [" · ".join(said)])
-        if row.apart is not None:
-            mean = ", mean of the pairs" if len(row.bits) > 1 else ""
-            yield f"{row.apart:.2f} bit of Jensen–Shannon divergence{mean}"
+        yield from ["They disagree", *said] if row.differ else said
 
     def unmatched(self) -> Iterator[str]:
         """Which models give no classes, and which pairs have a part of their classes in common by name, or none."""

@@ -70,7 +70,7 @@ QUANTITIES: Mapping[str, tuple[str, Callable[[Any], str]]] = {
     "licence": ("Licence", str),
     "source": ("Source", str),
 }
-DRAWN = ("right", "test", "parameters", "multiply_adds")
+DRAWN = ("right", "parameters", "multiply_adds", "test")
 COUNTED = ("model", "parameters", "multiply_adds")
 CHOSEN = "the chosen ones"
 
@@ -177,7 +177,8 @@ class Cost(View):
             yield Download("Table (CSV)", lambda: csv_rows((*known, *beside)).encode())
 
         button = "Measure time and memory on this device" if large else ""  # other hosts have what a page has measured
-        yield every_model(of, self.key, self.measured, show, button=button, only_asked=True, again="Measure again")
+        asked = {"button": button, "only_asked": True, "again": "Measure again"}
+        yield every_model(of, "Time and memory", self.key, self.measured, show, **asked)
         every = (*chosen, *beside)
         yield Numbers(lambda: {name: [each[name] for each in every] for name in COUNTED})
 
@@ -348,9 +349,9 @@ def rows(every: Sequence[Facts]) -> Iterator[dict[str, str | None]]:
 
 def row_of(each: Facts) -> dict[str, str]:
     """What the figure shows of one that nobody chose."""
-    drawn = {title: (name, write) for name, (title, write) in QUANTITIES.items() if name in DRAWN}
+    drawn = {name: QUANTITIES[name] for name in DRAWN}
     return {"Beside them": each["model"]} | {
-        title: write(each[name]) if name in each else "not tested" for title, (name, write) in drawn.items()
+        title: write(each[name]) if name in each else "not tested" for name, (title, write) in drawn.items()
     }
 
 

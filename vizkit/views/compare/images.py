@@ -64,10 +64,11 @@ class OfImages:
         return [[each.pictured(name) for each in of] for name in names[:MOST]]
 
 
-def every_model(of: Sequence[Subject], key: Any, work: Any, show: Any, **more: Any) -> Later:
-    """What takes seconds: `work(model, progress)` of one after another. `show(results)`: of what is there, by the names
-    of the models. `key(model)`: all that the work depends on, besides the image of the first. `more`: of Later."""
-    jobs = {each.name: Job(key(each), each.name, partial(work, each)) for each in of}
+def every_model(of: Sequence[Subject], what: str, key: Any, work: Any, show: Any, **more: Any) -> Later:
+    """What takes seconds, in words `what`: `work(model, progress)` of one after another. `show(results)`: of what is
+    there, by the names of the models. `key(model)`: all that the work depends on, besides the image of the first.
+    `more`: of Later."""
+    jobs = {each.name: Job(key(each), f"{what} of {each.name}", partial(work, each)) for each in of}
     return Later(of[0], (*jobs.values(),), lambda found: show(there(jobs, found)), **more)
 
 

@@ -41,9 +41,14 @@ class Papers:
         yield Chart(accuracy_cost(points, costs, accuracy.title), f"{accuracy.title} against {costs}: {numbers}")
 
     def tabled(self) -> Blocks:
+        """On a narrow page the first columns are seen: what a row is, its accuracy and what it costs."""
         shown = TABLES[self.table]
+        columns = sorted(
+            shown.columns,
+            key=lambda each: (each.field != "name", each.field != shown.detail, each.axis != "accuracy", not each.axis),
+        )
         yield Table(
-            tuple({column.title: in_unit(row, column) for column in shown.columns} for row in shown.rows),
+            tuple({column.title: in_unit(row, column) for column in columns} for row in shown.rows),
             shown.table.title,
             f"{shown.table.measured} Source: {shown.table.citation}. It does not show {shown.table.does_not_show}",
             helps={column.title: column.help for column in shown.columns if column.help},

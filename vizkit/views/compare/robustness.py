@@ -72,8 +72,8 @@ class Robustness(View):
     how = How(
         "Each chart follows the class that a model named for the image as it is: how probable does it stay while the "
         "image is changed more and more? Move the strength: images and marks follow. Noise, occlusion and shuffle "
-        "are drawn several times: the line is their mean, the band goes from the lowest to the highest of them, and "
-        "the image is the first.",
+        "are drawn several times: the line is their mean, the band goes from the lowest to the highest of them; the "
+        "image and what stands beside it are the first.",
         r"\frac1R \sum_{r=1}^{R} p_m\!\left(\arg\max_c p_m(c \mid x) \;\middle|\; T_{s,r}(x)\right), \qquad T_0(x) = x",
         "robustness in general: it is one image. A model that is wrong and keeps its prediction looks robust here. All "
         "changes are made before a model's own resizing and crop, so the same change may reach two models differently.",
@@ -274,7 +274,7 @@ def quantities(of: Sequence[Subject]) -> str:
 def below(there: Sequence[Withstood], draws: int) -> Blocks:
     """How much of every answer stays, and the numbers."""
     if draws > 1:
-        yield Line(f"Band: from the lowest to the highest of {draws} draws; the image is the first of them.")
+        yield Line(f"Line: mean of {draws} draws; band: all of them; the image and what stands beside it: the first.")
     columns = {
         each.of.name: {
             "Answer": each.of.loaded.label(each.target),

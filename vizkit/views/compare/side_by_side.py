@@ -136,7 +136,8 @@ class SideBySide(Decision, OfImages):
                 yield Link(f"Average over {MANY}", replace(self, over=MANY))
         else:
             show = partial(self.grid, of, answers, rows, images=OTHERS)
-            yield every_model(of, self.key_of_many, self.over_many, lambda means: [show(means)])
+            words = f"The average over {OTHERS} images"
+            yield every_model(of, words, self.key_of_many, self.over_many, lambda means: [show(means)])
         yield from map(Line, answers.unmatched())
         yield from () if alone else known(of)
         if len(images) > 1 and answers.comparable:

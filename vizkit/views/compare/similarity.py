@@ -26,6 +26,8 @@ RECORDS = ("similarity/digits.json", "similarity/insects.json")
 IMAGES, FEW = 256, 64
 LARGE = 10_000_000  # parameters; with a model that has more FEW images are measured, so that nobody waits a minute
 MOST_NUMBERED = 12
+IMAGES_OF = {name: f"test images of {name}" for name in ("digits", "insects")}
+IMAGES_OF["photographs"] = "crops of the six photographs that come with vizkit"
 ITSELF = "itself"
 LAYERS, MAPS = "layers", "maps"
 
@@ -114,7 +116,7 @@ class LayerSimilarity(View):
         if (alike := shipped(name, other)) is not None:
             yield from self.drawn(of, alike)
             return
-        data = "digits" if of.loaded.preprocessing.channels == 1 else "insects"
+        data = set_for(of.loaded)
         models = self.models(of)
         images = FEW if max(each.parameters for each in models) > LARGE else IMAGES
         key = OfModel(("cka", other, data))
@@ -126,7 +128,7 @@ class LayerSimilarity(View):
 
         named = dict(zip(dict.fromkeys((name, other)), models, strict=True))
         strange = [name for name, each in named.items() if set_for(each) != data]
-        words = f"{images} images of {data} go through {'the model' if other == name else 'both models'}, once"
+        words = f"{images} {IMAGES_OF[data]} go through {'the model' if other == name else 'both models'}, once"
         yield Later(of, (Job(key, words, partial(self.measured, of, data, images, parts)),), show)
 
     def names(self, of: Subject) -> tuple[str, str]:
@@ -153,7 +155,7 @@ class LayerSimilarity(View):
         measured = f" Measured on {alike.data}, which {joined(strange)} never learned." if strange else ""
         yield Said(of_alignment(alike.values, name, "" if name == other else other) + measured)
         yield Chart(map_of(alike, name, other), f"CKA of the layers of {name} with those of {other}")
-        yield Line(f"{alike.images} test images of {alike.data}.")
+        yield Line(f"{alike.images} {IMAGES_OF[alike.data]}.")
         yield Hint("Hover a cell for the names of its blocks.")
         names = {"rows": np.array(alike.rows), "columns": np.array(alike.columns)}
         yield Numbers(lambda: {"cka": alike.values, **names})

@@ -10,6 +10,7 @@ from vizkit.interventions import Changes
 from vizkit.interventions.switched import followed, in_words
 from vizkit.models.recording.edits import ALL
 from vizkit.views.blocks import Bars, Blocks, Columns, Heading, Line, Part
+from vizkit.views.compare.images import truth_of
 from vizkit.views.intervene.changed import Place, place, trace_of
 from vizkit.views.subject import Subject
 
@@ -21,17 +22,16 @@ CLASSES = 3
 
 @dataclass(frozen=True)
 class Row:
-    """An answer before and after, and by how much its logit differs."""
+    """An answer before and after; `mark`: of the first one after, where it is known whether it is right."""
 
     name: str
     before: float
     after: float
-    logit: float
+    mark: str = ""
 
     def sent(self, head: Any) -> tuple:
         shares = (max(0.0, self.before), max(0.0, self.after)) if head.bounded else (0.0, 0.0)
-        moved = f"{head.number} {self.logit:+.2f}".replace("-", "−") if head.probable else ""
-        return self.name, head.text(self.before), head.text(self.after), *shares, moved
+        return self.name + self.mark, head.text(self.before), head.text(self.after), *shares
 
 
 def strongest(of: Subject, before: "Trace", after: "Trace") -> list[int]:
@@ -42,20 +42,19 @@ def strongest(of: Subject, before: "Trace", after: "Trace") -> list[int]:
 
 def answers(of: Subject, before: "Trace", after: "Trace") -> list[Row]:
     first, then = (of.loaded.head.values(each.logits) for each in (before, after))
-    moved = after.logits - before.logits
-    return [
-        Row(of.loaded.label(at), float(first[at]), float(then[at]), float(moved[at]))
-        for at in strongest(of, before, after)
-    ]
+    truth, listed = truth_of(of.image), strongest(of, before, after)
+    marks = {int(then.argmax()): " ✓" if of.loaded.label(int(then.argmax())) == truth else " ✗"}
+    marks = marks if truth in of.loaded.labels else {}
+    return [Row(of.loaded.label(at), float(first[at]), float(then[at]), marks.get(at, "")) for at in listed]
 
 
 def bars(of: Subject, before: "Trace", after: "Trace") -> Bars:
     """Bars after, ticks before."""
-    head, indices = of.loaded.head, strongest(of, before, after)
-    first, then = (head.values(each.logits)[indices].tolist() for each in (before, after))
+    head, rows = of.loaded.head, answers(of, before, after)
+    first, then = [row.before for row in rows], [row.after for row in rows]
     top = 1.0 if head.bounded else reach(first, then)
-    colours = class_colours(indices, len(before.logits))
-    names = [of.loaded.label(at) for at in indices]
+    colours = class_colours(strongest(of, before, after), len(before.logits))
+    names = [row.name + row.mark for row in rows]
     title = f"{head.quantity} after, tick: before"
     axis = Axis(top, signed=not head.bounded)
     return Bars(ClassBars(names, then, colours, first, axis, title), "Answers after the changes, ticks before")

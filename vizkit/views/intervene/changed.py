@@ -137,11 +137,12 @@ def compared(
 ) -> Blocks:
     """Maps on one scale, of which the first is that of nothing changed, and what that of `now` has more and less."""
     before, *_ = maps
-    moved = (on_cells(maps[now], (before.shape[0], before.shape[1])) - before).float().numpy()
+    equal = scale.of(before.float().numpy()).equal or 1.0
+    moved = (on_cells(maps[now], (before.shape[0], before.shape[1])) - before).float().numpy() / equal
     tiles = [Tile(name, each.float().numpy(), scale=scale) for name, each in zip(names, maps, strict=True)]
     words = f"{title}, all on one scale"
     if maps[now] is not before:
-        own = robust([moved], scale.unit, signed=True)
-        tiles.append(Tile("more (red) and less (blue) than before", moved, scale=own))
+        own, (one, other) = robust([moved], "×", signed=True), (names[at].partition(": ")[0] for at in (now, 0))
+        tiles.append(Tile(f"{other} → {one}: more (red), less (blue)", moved, scale=own))
         words += ", the difference on its own"
     yield Tiles(words, tuple(tiles), title, tile_px=150, **picks)

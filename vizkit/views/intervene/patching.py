@@ -9,7 +9,7 @@ import numpy as np
 from vizkit.analysis.attribution.logit_lens import runner_up
 from vizkit.analysis.attribution.restored import restored
 from vizkit.analysis.comparison.corruption import CORRUPTIONS, corrupted, erased
-from vizkit.analysis.remarks.interventions import of_patching
+from vizkit.analysis.remarks.interventions import HARM, of_patching
 from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.datasets import samples
 from vizkit.figure.charts import heat_map, paired_bars
@@ -172,13 +172,15 @@ class Patching(Among, Decision):
         taken = "which the corrupted image is taken for" if rival == int(made.corrupted.argmax()) else "the next answer"
         chosen = "" if against is not None or rival is None else f", {taken}"
         over_whom = "" if rival is None else loaded.label(rival)
-        said = of_patching(
-            loaded.label(target), clean, worse, regions, special, made.names, loaded.head, over=over_whom, rough=rough
-        )
-        yield Said(said)
+        heads = None if made.heads is None else [share(logits).numpy() for logits in made.heads]
+        name, tokens = loaded.label(target), made.names
+        more = {"over": over_whom, "rough": rough, "heads": heads or ()}
+        yield Said(of_patching(name, clean, worse, regions, special, tokens, loaded.head, **more))
         yield Answered(loaded)
         yield Line(f"{in_words(loaded, made.clean, target, rival)}{chosen}")
-        large = restored_cells(*over, regions[block - 1].numpy(), cell, scale)
+        ends = ((regions == end).nonzero()[0].tolist() for end in (regions.max(), regions.min()) if abs(end) >= HARM)
+        named = [place for at, *place in ends if at == block - 1]
+        large = restored_cells(*over, regions[block - 1].numpy(), cell, scale, named)
         here = f"What each region restores after block {block}; click one to see its run"
         every = tuple(Tile(f"block {at}", each.numpy(), scale=scale) for at, each in enumerate(regions, 1))
         first = (
@@ -196,7 +198,6 @@ class Patching(Among, Decision):
             105,
         )
         yield Columns((tuple(self.pictures(of, rgb, made)), first, (small,)), WIDTHS)
-        heads = None if made.heads is None else [share(logits).numpy() for logits in made.heads]
         by_head = (
             Line("Finer regions, and what each head restores, are on their way." if rough else made.no_heads)
             if heads is None

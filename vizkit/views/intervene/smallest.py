@@ -11,8 +11,9 @@ from vizkit.analysis.attribution.smallest_set import Goal, Search
 from vizkit.analysis.attribution.subject import Fill, cells_of
 from vizkit.analysis.comparison.pixel_edits import box_of
 from vizkit.analysis.remarks.interventions import of_smallest
-from vizkit.analysis.remarks.remark import begun
+from vizkit.analysis.remarks.remark import begun, joined
 from vizkit.figure.charts import curves, heat_map
+from vizkit.figure.palette import class_colours
 from vizkit.figure.patch_cells import numbered_cells
 from vizkit.image import RGB, data_url, seen
 from vizkit.interventions import smallest
@@ -58,8 +59,8 @@ class Smallest(Among):
     how = How(
         "Step by step the part is taken that helps the answer most (or harms it most), until the answer is there (or "
         "gone); the numbers are the order. Patches that are not there have one colour, or are blurred; heads that are "
-        "not there add nothing. A likeness is there as soon as it is half way from that of none of the parts to that "
-        "of all.",
+        "not there add nothing. A likeness is gone below half way from that of none of the parts to that of all, and "
+        "there where it is above that and above every other one.",
         r"S_{k+1} = S_k \cup \Big\{\arg\max_{i} \big(z_c - \max_{j \ne c} z_j\big)(S_k \cup \{i\})\Big\}",
         "that no smaller set exists: the search is greedy and takes nothing back. Nor is a grey image with a few "
         "patches one that the model was trained on.",
@@ -81,9 +82,14 @@ class Smallest(Among):
     def name(self, of: Subject) -> str:
         return of.loaded.label(of.loaded.head.target(of.seen.logits))
 
-    def others(self, of: Subject) -> Sequence[str]:
-        """Images to which a model without classes likens this one."""
-        return () if of.loaded.head.probable else of.loaded.labels[1:]
+    def rivals(self, of: Subject, result: Search) -> list[tuple[int, float]]:
+        """The class that is the answer without the parts, and what it has then; of a model without classes all other
+        images, the nearest first."""
+        own, head = of.loaded.head.target(of.seen.logits), of.loaded.head
+        at = -1 if self.goal == "flip" or not head.probable else 0
+        values = result.outputs[at] if result.outputs and (head.exclusive or not head.probable) else ()
+        others = [each for each in enumerate(values) if each[0] != own]
+        return sorted(others, key=lambda each: -each[1])[: 1 if head.probable else None]
 
     def show(self, of: Subject) -> Blocks:
         if not of.loaded.head.bounded:
@@ -102,23 +108,22 @@ class Smallest(Among):
     # ---- what is seen ------------------------------------------------------------------------------------------------
     def drawn(self, of: Subject, result: Search) -> Blocks:
         name, head, taken = self.name(of), of.loaded.head, self.taken(of)
-        steps = np.arange(len(result.probability))
-        likened = zip(self.others(of), np.array(result.others).T, strict=True)
-        line = curves(
-            {name: (steps, np.array(result.probability))} | {other: (steps, values) for other, values in likened},
-            f"{taken} taken",
-            f"{head.quantity} of the answer" if head.probable else head.quantity,
-            mode="lines+markers",
-        )
+        rivals, outputs = self.rivals(of, result), np.array(result.outputs).T
+        values = {name: np.array(result.probability)} | {of.loaded.label(each): outputs[each] for each, _ in rivals}
+        steps, low = np.arange(len(result.probability)), min(0.0, *(curve.min() for curve in values.values()))
+        lines = {each: (steps, curve) for each, curve in values.items()}
+        line = curves(lines, f"{taken} taken", head.quantity, mode="lines+markers")
+        colours = class_colours([head.target(of.seen.logits), *(each for each, _ in rivals)], len(of.seen.logits))
+        for at, colour in enumerate(colours):
+            line.update_traces(line_color=colour, selector=at)
         line.update_xaxes(dtick=max(1, len(result.order) // 8), rangemode="nonnegative")
-        line.update_yaxes(
-            range=[min((0.0, *np.ravel(result.others))) - 0.03, 1.03], tickformat=".0%" if head.probable else ".2f"
-        )
-        what = f"probability of {name}" if head.probable else name
+        line.update_yaxes(range=[low - 0.03, 1.03], tickformat=".0%" if head.probable else ".2f")
+        what = f"probability of {joined([*values])}" if head.probable else name
         instead = INSTEAD[self.fill] if self.parts == "patches" else "a model without heads"
         curve = (Heading(begun(what)), Chart(line, f"{begun(what)} by the number of {taken}"))
         left = Heading(f"The {taken} in the order in which they were taken"), self.picture(of, result)
-        yield Said(of_smallest(result, taken, name, head, instead))
+        other = next(((of.loaded.label(each), high) for each, high in rivals), ("", 0.0))
+        yield Said(of_smallest(result, taken, name, head, instead, other))
         yield Answered(of.loaded)
         yield Columns((left, curve), (1, 1))
         if len(result.order) > 1:

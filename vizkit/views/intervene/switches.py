@@ -159,10 +159,11 @@ class Switches(Among):
         moved = self.moved(of, at, changes)
         answered = "" if self.staged and moved else self.said(of, at, rows, changes)
         yield Said(" ".join(filter(None, (answered, moved))))
-        if not changes:
-            way = "head does it need most? Switch one off" if at.heads else "patch does it need most? Erase one"
-            yield Hint(f"Which {way}, and see.")
         yield Answered(of.loaded)
+        if not changes:
+            yield Hint(f"Which {'head' if at.heads else 'patch'} does it need most? Take one away, and see.")
+        if not at.hides:
+            yield Hint(f"No patch can be hidden in {of.name}: its layers do not all see the same patches.")
         yield Columns(((canvas,), (Part(partial(self.tries, of, at, changes)),)), (3, 2))
         yield Proof(after)
         yield from beside(of, at, changes)
@@ -175,7 +176,8 @@ class Switches(Among):
         if not changes:
             answer = f"the answer is {names[0]}" if head.probable else f"the {names[0]} is"
             nearest = f", to the nearest other image, {names[1]}, {head.text(before[1])}" if of.among else ""
-            return f"With all {count} {answer} {head.text(before[0])}{nearest}."
+            wrong = {" ✓": ", which is right", " ✗": ", which is wrong"}.get(rows[0].mark, "")
+            return f"With all {count} {answer} {head.text(before[0])}{nearest}{wrong}."
         remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
         now, costliest = switched(changes.model, at.heads, at.special), of.find(COSTLIEST)
         if at.heads and (changes.pixels or now.cells):

@@ -82,10 +82,10 @@ export default function ({ data, parentElement, setStateValue }) {
       return row
     }))
   }
-  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left, moved]) => {
-    const changed = data.changes !== NONE, row = made('div', { className: 'answer' })
+  const drawAnswers = () => answers.replaceChildren(...data.answers.map(([name, before, after, share, left]) => {
+    const row = made('div', { className: 'answer' })
     row.style.setProperty('--share', `${100 * share}%`); row.style.setProperty('--left', `${100 * left}%`)
-    row.append(made('span', { textContent: name }), ...(changed && moved ? [made('small', { textContent: moved })] : []), made('b', { textContent: changed ? `${before} → ${after}` : before }))
+    row.append(made('span', { textContent: name }), made('b', { textContent: data.changes === NONE ? before : `${before} → ${after}` }))
     return row
   }))
 
