@@ -20,7 +20,7 @@ from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
 
 ALL, AT_ONCE, STILL = "all", 18, 6  # at once, and on paper
-NAMES = {ALL: "all kinds", "label": "wrong labels", "copy": "near copies", "outlier": "unlike all others"}
+NAMES = {ALL: "all kinds", "label": "suspect labels", "copy": "near copies", "outlier": "unlike all others"}
 NAMES |= {"dark": "dark", "light": "light", "blurred": "blurred", "size": "odd sizes"}
 LONGEST = 8000  # characters of what is decided
 KEEP, LEAVE_OUT = "keep", "drop"
