@@ -12,14 +12,13 @@ from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another
 from vizkit.training.experiments.size_results import method_of, seconds_of
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
-from vizkit.ui.plain import plain
+from vizkit.ui.plain import in_words, plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.series import series
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.data_choice import changed, preview
 from vizkit.ui.widgets.run_watch import progress_line
-from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views.distillation.teacher_gain import SHIPPED
 
 FOLDER = "a folder on this machine"
