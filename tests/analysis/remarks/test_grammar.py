@@ -581,8 +581,8 @@ EVERY = {
         evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
     ),
-    evaluation.worst_calibrated: lambda: (
-        evaluation.worst_calibrated("ant", {"ant": one, "bee": other}, way * one)
+    evaluation.calibrated: lambda: (
+        evaluation.calibrated("ant", {"ant": one, "bee": other}, way * one)
         for one, other, way in product(SHARES, SHARES, (-1, 0.5, 1))
     ),
     evaluation.placed: lambda: (

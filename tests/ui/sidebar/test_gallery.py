@@ -305,4 +305,4 @@ def test_evaluate_judges_the_typed_classes(tmp_path, home, cache):  # noqa: F811
             expected = int(zero_shot.model(pixels_of(zero_shot, rgb))[0].argmax())
         assert judged.answer_of(0, image) == labels[expected]
         right += place.startswith(labels[expected])
-    assert test.dataframe[0].value["Accuracy, %"].tolist() == pytest.approx([100 * right / 6], abs=0.01)
+    assert test.dataframe[0].value["Accuracy, %"].tolist() == pytest.approx([100 * right / 6], abs=0.05)

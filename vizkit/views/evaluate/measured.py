@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed, worst_calibrated
+from vizkit.analysis.remarks.evaluation import calibrated, leader, most_frequent_mistake, placed
 from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
@@ -15,7 +15,7 @@ from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.sequences.word_matrix import WordMatrix
-from vizkit.percent import in_percent
+from vizkit.percent import in_percent, rounded
 from vizkit.views import bundled
 from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, side_by_side
 
@@ -49,7 +49,7 @@ def finding(found: Outcome, chosen: Sequence[str]) -> str:
         return placed(first, right[first], len(found.rows), [a for a, b in apart if b == first], worse)
     ece = {name: row.measures.ece for name, row in rows.items()}
     said = leader(right, len(found.rows), worse)
-    return " ".join(filter(None, (said, worst_calibrated(first, ece, rows[first].measures.surer))))
+    return " ".join(filter(None, (said, calibrated(first, ece, rows[first].measures.surer))))
 
 
 def nearest(found: Outcome) -> Iterator[Block]:
@@ -99,11 +99,11 @@ def row_of(row: Any) -> dict[str, str | float | None]:
     value, low, high = ends(measured.accuracy)
     return {
         "Model": row.name,
-        "Accuracy, %": round(100 * value, 2),
+        "Accuracy, %": rounded(value, 1),
         "95 % interval": f"{in_percent(low, 1)} to {in_percent(high, 1)}",
-        "Top-5, %": None if measured.top5 is None else round(100 * measured.top5, 2),
-        "Loss, nats": round(measured.loss, 3),
         "ECE": round(measured.ece, 3),
+        "Loss, nats": round(measured.loss, 3),
+        "Top-5, %": None if measured.top5 is None else rounded(measured.top5, 1),
         "Parameters, M": round(row.parameters / 1e6, 2),
         "Input": f"{row.size_hw[0]} × {row.size_hw[1]}",
     }

@@ -177,6 +177,13 @@ class Results(View):
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
             yield Hint(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
+            name = self.evaluated or offered([of], self)[0]
+            yield Folded(f"Other models on {PICTURES.get(name)}", partial(self.results, of, found, model))
+        else:
+            yield from self.results(of, found, model)
+
+    def results(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
+        names = [row.name for row in found.models]
         tested = {row.source for row in found.models}
         others = [name for name in of.chosen if name not in tested and not name.startswith("run:")]
         if others:
@@ -192,8 +199,7 @@ class Results(View):
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
-        notes = filter(None, (CALIBRATED, unusual(found), *found.notes, smaller(found)))
-        yield side_by_side(*(calibration_of(found, each) for each in both), map(Line, notes))
+        yield side_by_side(*(calibration_of(found, each) for each in both), map(Line, (CALIBRATED, *found.notes)))
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
         yield Folded("Which model is better than which", partial(pairs, found))
         yield Folded("Every model by itself", partial(self.each, of, found, model))
@@ -245,8 +251,10 @@ class Results(View):
             yield Line("No image passes.")
             yield Hint("Choose other answers.")
             return
-        if len(images) > AT_ONCE:
-            yield Line(f"{at_once.start + 1:,} to {at_once.stop:,}.")
+        part = f"{at_once.start + 1:,} to {at_once.stop:,}. " if len(images) > AT_ONCE else ""
+        hardest = "The hardest have the least probability of their label." if self.order == HARDEST else ""
+        if part or hardest:
+            yield Line(f"{part}{hardest}")
         yield from self.shown(of, found, model, images[at_once].tolist())
 
     def shown(self, of: Subject, found: Outcome, model: int, images: Sequence[int]) -> Iterator[Block]:
@@ -270,11 +278,12 @@ class Results(View):
             return f"{label}, {Path(found.places[image]).name}", pictures[int(found.rows[image])][0]
 
         source = found.models[model].source
+        yield Line(legend([row.name for row in in_detail(found.models, model)]))
         yield Canvas(
             "vizkit_evaluated",
-            {"tiles": [tile(found, image, url) for image, url in small.items()]},
+            {"tiles": [tile(found, image, url, model) for image, url in small.items()]},
             "Images with the answers of the models",
-            still=tuple(still(found, shown, pictures)),
+            still=tuple(still(found, shown, pictures, model)),
             picture=picture,
             model=source if bundled.known(source) or source in of.chosen else "",
         )
@@ -290,6 +299,7 @@ def url_of(digest: str, row: int, name: str) -> str:
 
 
 def about(found: Outcome) -> Iterator[str]:
+    yield from filter(None, (unusual(found), smaller(found)))
     for row in found.models:
         height, width = row.size_hw
         seen = f"sees {height} × {width} pixels, on {row.device}, weights {row.weights[:16]}"
@@ -297,7 +307,20 @@ def about(found: Outcome) -> Iterator[str]:
     yield f"With {', '.join(f'{package} {number}' for package, number in found.versions.items())}."
 
 
-def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
+def in_detail(each: Sequence[Any], model: int) -> list[Any]:
+    """That of one model first."""
+    return [each[model], *each[:model], *each[model + 1 :]]
+
+
+def legend(names: Sequence[str]) -> str:
+    """How the answers below an image are read."""
+    first, *others = names
+    more = f"; the marks below are of {joined(others)}, in this order" if others else ""
+    return f"Bold: the label. ✓ right, ✗ wrong: the answer of {first} and its probability{more}."
+
+
+def tile(found: Outcome, image: int, url: str, detail: int) -> dict[str, Any]:
+    """The answer of the model in detail first."""
     answered = [
         {
             "model": row.name,
@@ -308,21 +331,23 @@ def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
         for model, (row, judged) in enumerate(zip(found.models, found.judged, strict=True))
     ]
     label = found.labels[int(found.target[image])]
-    return {"picture": url, "label": label, "place": found.places[image], "answers": answered}
+    return {"picture": url, "label": label, "place": found.places[image], "answers": in_detail(answered, detail)}
 
 
-def still(found: Outcome, images: Sequence[int], pictures: ImageSet) -> Iterator[Block]:
+def still(found: Outcome, images: Sequence[int], pictures: ImageSet, model: int) -> Iterator[Block]:
     """The same on paper."""
-    columns = [tuple(answered(found, image, pictures)) for image in images]
+    columns = [tuple(answered(found, image, pictures, model)) for image in images]
     columns += [()] * (-len(columns) % BESIDE)
     for start in range(0, len(columns), BESIDE):
         yield Columns(tuple(columns[start : start + BESIDE]))
 
 
-def answered(found: Outcome, image: int, pictures: ImageSet) -> Iterator[Block]:
-    each = tile(found, image, "")
+def answered(found: Outcome, image: int, pictures: ImageSet, model: int) -> Iterator[Block]:
+    each = tile(found, image, "", model)
     yield Picture(pictures[int(found.rows[image])][0], each["label"])
     yield Said(each["label"])
-    for by in each["answers"]:
-        mark, answer = ("✓", "") if by["right"] else ("✗", f": {by['answer']}")
-        yield Line(f"{mark} {by['model']}{answer} {by['sure']} %")
+    first, *others = each["answers"]
+    marks = ["✗✓"[by["right"]] for by in (first, *others)]
+    yield Line(f"{marks[0]} {first['answer']} {first['sure']} %")
+    if others:
+        yield Line(" ".join(marks[1:]))
