@@ -4,10 +4,11 @@ A visitor chooses among them and types no path, so that no page tells what else 
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import streamlit as st
@@ -38,9 +39,16 @@ def allowed_roots() -> tuple[Path, ...]:
     return (*settings().data_roots, *([mended] if mended.is_dir() else []))
 
 
-def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool = False, linked: bool = False) -> str:
+def choose(
+    key: str,
+    width: int | Literal["stretch"] = "stretch",
+    disabled: bool = False,
+    linked: bool = False,
+    given: Mapping[str, str] = MappingProxyType({}),
+) -> str:
     """The picker of pictures: the path of the folder or zip file that a visitor chose, "" while there is none.
-    `linked`: what is chosen is in the address, by its name among those that are offered."""
+    `linked`: what is chosen is in the address, by its name among those that are offered. `given`: zip files of the
+    visitor, in the same way."""
     return _choose(
         key,
         partial(offered, runs=linked),
@@ -50,6 +58,7 @@ def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool
         width,
         disabled,
         linked=linked,
+        given=given,
     )
 
 
@@ -73,9 +82,10 @@ def _choose(
     disabled: bool = False,
     label: str = "Folder",
     linked: bool = False,
+    given: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     roots = allowed_roots()
-    paths = offer(roots) if roots else {}
+    paths = {**given, **(offer(roots) if roots else {})}
     if not paths:
         st.caption(f":material/folder_off: {EMPTY.format(neither) if roots else OFF}")
         return ""

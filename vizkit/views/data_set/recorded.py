@@ -75,7 +75,7 @@ class OfData(View):
         listed=True,
         runs=True,
     )
-    folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True)
+    folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True, zips=True)
     images: Literal["300", "1000", "2000", "10000"] = choice(
         "Images",
         COUNTS,
