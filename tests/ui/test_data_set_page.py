@@ -214,8 +214,8 @@ def test_every_view_finds_what_was_planted(monkeypatch):
     taught, shortcuts, suspects = (Showing(view(), [of]) for view in (Taught, Shortcuts, Suspects))
     assert taught.subjects[0].name == bundled.title(TAUGHT)
     assert taught.said == (
-        "An image of “3” is answered “8”: all 6 images that taught it most are labelled “8”. Planted here: a mark in its "
-        "corner, which all 6 images that taught it most have too."
+        "An image of “3” is answered “8”: all 6 images that taught it most are labelled “8”. Planted here: a mark in "
+        "its corner, which all 6 images that taught it most have too."
     )
     assert shortcuts.said.endswith(": a shortcut.")
     assert "of “8” the model looks at a place in the top left corner" in shortcuts.said

@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -13,7 +12,7 @@ import streamlit as st
 
 from vizkit.figure.palette import OPACITIES
 from vizkit.ui.plain import plain
-from vizkit.ui.session import linked_picture, uploads
+from vizkit.ui.session import linked_picture
 from vizkit.ui.session.address import drop, keep_valid, put
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import run_choice, texts
@@ -293,19 +292,12 @@ def _take(key: str, value: object) -> None:
 
 
 def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
-    given = _given(key, of) if control.zips else {}
-    return str(st.session_state[key]) if folders.choose(key, LIST_PX, linked=True, given=given) else default
-
-
-def _given(key: str, of: Sequence[Subject]) -> dict[str, str]:
-    """The zip file that a visitor gave, by its name; of these subjects too, and chosen when it is new."""
-    path = uploads.choose_zip(f"{key}_zip")
-    given = {Path(path).name: path} if path else {}
-    for each in of:
-        each.folders = {**each.folders, **given}
-    if given and st.session_state.get(f"_{key}_given") != path:
-        st.session_state[f"_{key}_given"], st.session_state[key] = path, Path(path).name
-    return given
+    path = folders.choose(key, LIST_PX, linked=True, zips=control.zips)
+    if not path:
+        return default
+    for each in of:  # a zip file that is given is at hand from now on
+        each.folders = {**each.folders, st.session_state[key]: path}
+    return str(st.session_state[key])
 
 
 def _text_model(key: str, control: Control, of: Sequence[Subject], default: str) -> str:

@@ -212,7 +212,7 @@ def shortcut(
     effect: Effect,
 ) -> str:
     """`counts`: of the images with the place, of all of their label, of those of other labels in which the model looks
-    at it as much, and of all of other labels. `where`: of the place. `score`: of
+    at it as much as in the mean of these, and of all of other labels. `where`: of the place. `score`: of
     `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the images as they are, with the place covered, with
     another place covered, None where nobody tried; `effect`: what covering the place does to them beyond chance."""
     members, of_label, alike, others = counts
@@ -220,7 +220,8 @@ def shortcut(
     found = (
         f"n {of_all(members, of_label, 'image')} of “{label}” the model looks at a place {where} more than in other "
     )
-    found += f"labels, as much in {f'{alike:,}' if alike else 'none'} of their {counted(others, 'image')}."
+    reach = f"{alike:,} reach" if alike > 1 else "1 reaches" if alike else "none reaches"
+    found += f"labels, of whose {counted(others, 'image')} {reach} the mean of these."
     if accuracies is None:
         return f"I{found}" if clear else f"No clear shortcut: i{found}"
     before, after, other = (percent(each) for each in accuracies)

@@ -33,7 +33,7 @@ class Cluster:
     """Pictures `rows` of one label. `clusters`: how many that label has, by the largest gap of its `eigenvalues`, from
     0 to 2. `mean`: their mean map, sum 1, `others` that of the label's other pictures (of a label that is one cluster,
     of all other labels). `excess`: in deviations from pictures of all other labels, at each place; `place`: the shared
-    one, of whose share of a map `alike` of the `of_others` pictures of other labels have as much as one of these.
+    one: in `alike` of the `of_others` pictures of other labels it has as much of the map as in the mean of these.
     `score`: the excess at its highest place times the share of the pictures in which that place stands out."""
 
     label: int
@@ -76,8 +76,8 @@ def shortcuts(found: Recorded, seed: int = 0) -> tuple[Cluster, ...]:
             rest = others if mine.all() else maps[thinned[~mine]]
             own_mean, rest_mean = (each.mean(0).reshape(shape) for each in (maps[thinned[mine]], rest))
             place = mean >= HALF * mean[highest]
-            least = maps[thinned[mine]][:, place].sum(1).min()
-            alike = int((others[:, place].sum(1) >= least).sum()), len(others)
+            there = maps[thinned[mine]][:, place].sum(1).mean()
+            alike = int((others[:, place].sum(1) >= there).sum()), len(others)
             many, of = int(member.max()) + 1, rows[thinned[mine]]
             where = mean.reshape(shape), place.reshape(shape)
             means = eigenvalues, own_mean, rest_mean

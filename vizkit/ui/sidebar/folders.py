@@ -15,6 +15,7 @@ import streamlit as st
 
 from vizkit.settings import settings
 from vizkit.training.runs.folder import runs_root
+from vizkit.ui.session import uploads
 
 DEEPEST = 2  # folders below a root that are still offered
 MOST = 300
@@ -44,11 +45,11 @@ def choose(
     width: int | Literal["stretch"] = "stretch",
     disabled: bool = False,
     linked: bool = False,
-    given: Mapping[str, str] = MappingProxyType({}),
+    zips: bool = False,
 ) -> str:
     """The picker of pictures: the path of the folder or zip file that a visitor chose, "" while there is none.
-    `linked`: what is chosen is in the address, by its name among those that are offered. `given`: zip files of the
-    visitor, in the same way."""
+    `linked`: what is chosen is in the address, by its name among those that are offered. `zips`: a visitor may
+    give one."""
     return _choose(
         key,
         partial(offered, runs=linked),
@@ -58,7 +59,7 @@ def choose(
         width,
         disabled,
         linked=linked,
-        given=given,
+        given=_given(key) if zips else {},
     )
 
 
@@ -111,6 +112,15 @@ def _choose(
         width=width,
     )
     return paths.get(name or "", "")
+
+
+def _given(key: str) -> dict[str, str]:
+    """The zip file that a visitor gave, by its name; chosen when it is new."""
+    path = uploads.choose_zip(f"{key}_zip")
+    name, new = Path(path).name, path != st.session_state.get(f"_{key}_given")
+    if path and new:
+        st.session_state.update({key: name, f"_{key}_given": path})
+    return {name: path} if path else {}
 
 
 @st.cache_data(ttl=10, max_entries=4, show_spinner=False)

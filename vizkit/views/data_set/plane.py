@@ -54,7 +54,6 @@ SPACES = {"features": "features", "maps": "where it looked"}
 LAID: dict[str, tuple[Literal["tsne", "pca"], ...]] = {"tsne": ("pca", "tsne"), "pca": ("pca",)}
 LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"error": "right or wrong", "label": "label", "answer": "answer", "confidence": "confidence"}
-COLOURS |= {"entropy": "entropy"}
 JUDGED = ("right", "wrong", "right, with the planted mark", "wrong, with the planted mark")
 MARKED = "#f3a6e4", "#{:02x}{:02x}{:02x}".format(*MARK)
 ISLAND = "planted mark"
@@ -71,7 +70,7 @@ def pages(of: Sequence[Subject], view: "Plane") -> int:
 class Plane(OfData):
     """Which images the model represents alike, and which of them it gets wrong."""
 
-    colour: Literal["error", "label", "answer", "confidence", "entropy"] = choice(
+    colour: Literal["error", "label", "answer", "confidence"] = choice(
         "Colour",
         tuple(COLOURS),
         "Right or wrong: where no label is known to the model, the label instead.",
@@ -250,10 +249,6 @@ def colouring(found: Recorded, what: str) -> Colouring:
         raise NotApplicable(f"{found.model} gives features, not classes: colour the points by their labels.")
     if what == "confidence":
         return by_number(100 * found.probability, "confidence", "{:.0f} %")
-    if what == "entropy":
-        if np.isnan(found.entropy).all():
-            raise NotApplicable(f"{found.model} has no class token, so there is no entropy of its attention.")
-        return by_number(found.entropy, "entropy of the class token's attention, H / log N")
     names = [*found.classes, *(label for label in found.labels if label not in found.classes)]
     place = {name: at for at, name in enumerate(names)}
     label = np.array([place[found.labels[target]] for target in found.target])

@@ -11,7 +11,7 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 from vizkit.image import data_url, side_of
-from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step
 from vizkit.views.distillation.labelled import FOLDER
@@ -146,7 +146,7 @@ class Suspects(OfData):
             {"rows": rows, "decided": self.decided, "longest": LONGEST, "warning": warning},
             f"Suspect images, {NAMES[self.kind]}",
             {"decided": (words(LONGEST), "decided")},
-            still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),
+            still=in_rows(still[:STILL], 3),
         )
 
     def mended(self, found: Recorded) -> tuple[tuple[str, str | None], ...]:

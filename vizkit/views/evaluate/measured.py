@@ -16,8 +16,7 @@ from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.sequences.word_matrix import WordMatrix
 from vizkit.percent import in_percent, rounded
-from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, side_by_side
+from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table
 
 CALIBRATED = (
     "On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident; pale ones "
@@ -76,13 +75,6 @@ def accuracies(found: Outcome) -> Iterator[Block]:
     )
     said = ", ".join(f"{row.name} {in_percent(row.measures.accuracy.value, 1)} right" for row in rows)
     yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
-
-
-def unusual(found: Outcome) -> str:
-    """What is unusual about the networks of the models."""
-    known = ((row.name, bundled.known(row.source)) for row in found.models)
-    does = [f"{name} {bundled.UNUSUAL[each.kind]}." for name, each in known if each and each.kind in bundled.UNUSUAL]
-    return " ".join(does)
 
 
 HELPS = {
@@ -209,13 +201,6 @@ def by_class(found: Outcome, model: int) -> Iterator[Block]:
         for row in found.models[model].measures.classes
     )
     yield Table(rows, "Precision and recall by class", helps=helps)
-
-
-def calibration(found: Outcome) -> Iterator[Block]:
-    yield Line(CALIBRATED)
-    charts = [calibration_of(found, model) for model in range(len(found.models))]
-    for start in range(0, len(charts), 3):
-        yield side_by_side(*charts[start : start + 3])
 
 
 def calibration_of(found: Outcome, model: int) -> Chart:

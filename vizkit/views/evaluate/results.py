@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from vizkit.analysis.remarks.evaluation import absent
 from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
@@ -18,7 +16,6 @@ from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Canvas,
-    Columns,
     Download,
     Folded,
     Heading,
@@ -30,6 +27,7 @@ from vizkit.views.blocks import (
     Process,
     Said,
     Table,
+    in_rows,
     side_by_side,
 )
 from vizkit.views.controls import choice, number
@@ -39,7 +37,6 @@ from vizkit.views.evaluate.measured import (
     OTHERS,
     accuracies,
     by_class,
-    calibration,
     calibration_of,
     ends,
     finding,
@@ -50,7 +47,6 @@ from vizkit.views.evaluate.measured import (
     row_of,
     smaller,
     spoken_of,
-    unusual,
 )
 from vizkit.views.evaluate.recorded import PICTURES, judging, pictures_of, runs_of, together
 from vizkit.views.subject import Subject
@@ -202,8 +198,7 @@ class Results(View):
         yield side_by_side(*(calibration_of(found, each) for each in both), map(Line, (CALIBRATED, *found.notes)))
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
         yield Folded("Which model is better than which", partial(pairs, found))
-        yield Folded("Every model by itself", partial(self.each, of, found, model))
-        yield Folded("Calibration", partial(calibration, found))
+        yield Folded(f"Precision and recall of {names[model]}", partial(by_class, found, model))
         yield Folded("How this was made", lambda: made(found, about(found)))
         yield Download("Table (CSV)", lambda: tables.models_csv(found).encode())
         yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode())
@@ -215,18 +210,6 @@ class Results(View):
                 "confusion": [confusion(judged, len(found.labels)) for judged in found.judged],
             }
         )
-
-    def each(self, of: Subject, found: Outcome, chosen: int) -> Iterator[Block]:
-        """What is seen of the model in detail, of all others too; and their classes."""
-        for model, row in enumerate(found.models):
-            yield Heading(row.name)
-            classes = by_class(found, model)
-            if model == chosen:
-                yield from classes
-                continue
-            images = browsing.ordered(found.judged[model], np.arange(len(found.rows)), HARDEST)[:AT_ONCE].tolist()
-            pictures = (Heading(f"The hardest images for {row.name}"), *self.shown(of, found, model, images))
-            yield side_by_side((*matrix(found, model), *classes), pictures, widths=(1, 1.1))
 
     # ---- the pictures ------------------------------------------------------------------------------------------------
     def pictures(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
@@ -283,7 +266,7 @@ class Results(View):
             "vizkit_evaluated",
             {"tiles": [tile(found, image, url, model) for image, url in small.items()]},
             "Images with the answers of the models",
-            still=tuple(still(found, shown, pictures, model)),
+            still=in_rows([still(found, image, pictures, model) for image in shown], BESIDE),
             picture=picture,
             model=source if bundled.known(source) or source in of.chosen else "",
         )
@@ -299,7 +282,8 @@ def url_of(digest: str, row: int, name: str) -> str:
 
 
 def about(found: Outcome) -> Iterator[str]:
-    yield from filter(None, (unusual(found), smaller(found)))
+    if said := smaller(found):
+        yield said
     for row in found.models:
         height, width = row.size_hw
         seen = f"sees {height} × {width} pixels, on {row.device}, weights {row.weights[:16]}"
@@ -334,20 +318,9 @@ def tile(found: Outcome, image: int, url: str, detail: int) -> dict[str, Any]:
     return {"picture": url, "label": label, "place": found.places[image], "answers": in_detail(answered, detail)}
 
 
-def still(found: Outcome, images: Sequence[int], pictures: ImageSet, model: int) -> Iterator[Block]:
+def still(found: Outcome, image: int, pictures: ImageSet, model: int) -> Picture:
     """The same on paper."""
-    columns = [tuple(answered(found, image, pictures, model)) for image in images]
-    columns += [()] * (-len(columns) % BESIDE)
-    for start in range(0, len(columns), BESIDE):
-        yield Columns(tuple(columns[start : start + BESIDE]))
-
-
-def answered(found: Outcome, image: int, pictures: ImageSet, model: int) -> Iterator[Block]:
     each = tile(found, image, "", model)
-    yield Picture(pictures[int(found.rows[image])][0], each["label"])
-    yield Said(each["label"])
-    first, *others = each["answers"]
-    marks = ["✗✓"[by["right"]] for by in (first, *others)]
-    yield Line(f"{marks[0]} {first['answer']} {first['sure']} %")
-    if others:
-        yield Line(" ".join(marks[1:]))
+    (mark, *others), first = ["✗✓"[by["right"]] for by in each["answers"]], each["answers"][0]
+    caption = f"{each['label']}: {mark} {first['answer']} {first['sure']} % {' '.join(others)}".rstrip()
+    return Picture(pictures[int(found.rows[image])][0], each["label"], caption)

@@ -254,31 +254,3 @@ def _progress_of(planned: Planned, states: dict[str, str]) -> None:
     begun = [name for name, state in states.items() if state not in ("", "done")]
     for name in begun:
         progress_line(planned.run(name), states[name])
-    if done:
-        with st.expander(f"Finished runs, in {plain(planned.folder.as_posix())}", icon=":material/checklist:"):
-            finished([planned.run(name) for name, state in states.items() if state == "done"])
-
-
-def finished(done: list[RunFolder]) -> None:
-    import pandas as pd
-
-    rows = [
-        {
-            "Run": run.name,
-            "Best validation": max((epoch["val_accuracy"] for epoch in run.metrics()), default=None),
-            "Test": run.read("result.json").get("test_accuracy"),
-            "Minutes": sum(epoch["seconds"] for epoch in run.metrics()) / 60,
-        }
-        for run in done
-    ]
-    percent = st.column_config.NumberColumn(format="percent")
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
-        column_config={
-            "Best validation": percent,
-            "Test": percent,
-            "Minutes": st.column_config.NumberColumn(format="%.1f"),
-        },
-    )
