@@ -25,7 +25,7 @@ from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Picture
+from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Picture, in_rows
 from vizkit.views.controls import choice, folder
 from vizkit.views.data_set import PLANTED, PLANTED_WORDS, TAUGHT
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets

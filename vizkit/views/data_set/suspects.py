@@ -11,7 +11,7 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 from vizkit.image import data_url, side_of
-from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said
+from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, in_rows
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step
 from vizkit.views.distillation.labelled import FOLDER
