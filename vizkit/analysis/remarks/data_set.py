@@ -220,8 +220,8 @@ def shortcut(
     found = (
         f"n {of_all(members, of_label, 'image')} of “{label}” the model looks at a place {where} more than in other "
     )
-    reach = f"{alike:,} reach" if alike > 1 else "1 reaches" if alike else "none reaches"
-    found += f"labels, of whose {counted(others, 'image')} {reach} the mean of these."
+    reach = "reaches" if alike == 1 else "reach"
+    found += f"labels, of whose {counted(others, 'image')} {alike:,} {reach} the mean of these."
     if accuracies is None:
         return f"I{found}" if clear else f"No clear shortcut: i{found}"
     before, after, other = (percent(each) for each in accuracies)
