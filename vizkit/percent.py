@@ -15,17 +15,17 @@ def in_percent(share: SupportsFloat, decimals: int | None = None) -> str:
     if share < 0:
         return f"−{in_percent(-share, decimals)}"
     if decimals is not None:
-        return f"{_rounded(share, decimals):.{decimals}f} %"
+        return f"{rounded(share, decimals):.{decimals}f} %"
     if 0 < share < 1e-5:
         return "< 0.001 %"
     if 0.999 < share < WHOLE:
         return "> 99.9 %"
     below = sum(share < limit for limit in (0.1, 0.01, 0.001, 0.0001)) if share else 0
     digits = below or int(0.9 < share < WHOLE)
-    text = f"{_rounded(share, digits):.{digits}f}"
+    text = f"{rounded(share, digits):.{digits}f}"
     return f"{text.rstrip('0').rstrip('.') if digits else text} %"
 
 
-def _rounded(share: float, digits: int) -> float:
+def rounded(share: float, digits: int) -> float:
     """Half of a step upwards, as browsers do it."""
     return floor(100 * share * 10**digits + 0.5) / 10**digits

@@ -27,7 +27,7 @@ from vizkit.views import bundled
 from vizkit.views.blocks import Chart, Hint, Said, Table
 from vizkit.views.detection import detectors
 from vizkit.views.detection.detectors import Detectors
-from vizkit.views.evaluate.measured import finding, pairs, unusual
+from vizkit.views.evaluate.measured import finding, pairs
 from vizkit.views.evaluate.recorded import PICTURES, RECORDED, SCENES, judging, scene_set
 from vizkit.views.evaluate.results import Results, models, outcome
 from vizkit.views.sequences import texts
@@ -177,12 +177,6 @@ def test_the_calibration_of_the_model_that_the_sentence_is_about_is_seen():
         titles = charts(chosen, **asked)
         assert [title.partition(" · ECE")[0] for title in titles if " · ECE" in title] == seen
         assert f"{seen[0]}: what each label is taken for" in titles
-
-
-def test_unusual_networks_are_explained():
-    said = unusual(outcome([], Results(evaluated="insects")))
-    assert "Dual-scale is a ViT that reads patches of two sizes" in said
-    assert "Gradual is a ViT that averages neighbouring tokens" in said
 
 
 def test_a_mean_confidence_below_the_accuracy_is_too_unsure():

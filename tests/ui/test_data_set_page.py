@@ -2,7 +2,9 @@
 
 import csv
 import re
+import shutil
 from functools import partial
+from pathlib import Path
 from urllib.parse import parse_qsl
 
 import numpy as np
@@ -21,7 +23,7 @@ from vizkit.hosts.showing import Showing
 from vizkit.models import load
 from vizkit.views import bundled
 from vizkit.views.blocks import Line
-from vizkit.views.data_set.plane import HEAD, colouring
+from vizkit.views.data_set.plane import HEAD, ISLAND, colouring
 from vizkit.views.data_set.recorded import TAUGHT, label_of, tile
 from vizkit.views.data_set.shortcuts import Shortcuts
 from vizkit.views.data_set.suspects import Suspects
@@ -132,6 +134,18 @@ def test_a_link_holds_a_folder_by_its_name_and_labels_that_nobody_knows_are_not_
     assert points["quantity"] == "label"  # in place of right or wrong
 
 
+def test_where_no_folder_is_allowed_a_zip_is_taken(folder, tmp_path, monkeypatch):
+    home = tmp_path / "secret"
+    packed = Path(shutil.make_archive(str(tmp_path / "my birds"), "zip", home, "birds")).read_bytes()
+    monkeypatch.setenv("VIZKIT_DATA_ROOTS", "")
+    test = shown("Map", data_set="a folder")
+    test.file_uploader(key="data_folder_zip").upload("my birds.zip", packed, "application/zip")
+    at_rest(test.run())
+    fine(test)
+    assert test.query_params["data_folder"] == "my_birds.zip"
+    assert len(sent_to(test, "vizkit_points")[0]["places"]) == 24
+
+
 @pytest.mark.parametrize("view, key", [("Suspects", "data_page"), ("Shortcuts", "data_cluster")])
 def test_a_slider_is_there_when_its_end_is_known(view, key):
     first = opened("data_set", models=VIT, data_set_view=view, **{key: "3"})
@@ -146,7 +160,10 @@ def test_the_map_shows_the_errors_first_and_which_of_them_have_the_mark(monkeypa
     monkeypatch.setattr("tests.views.test_contract.FEW", 400)
     test = at_rest(opened("data_set"))
     (points,) = sent_to(test, "vizkit_points")
-    assert points["names"] == ["right", "wrong", "wrong, with the planted mark"]
+    assert points["names"] == ["right", "wrong", "right, with the planted mark", "wrong, with the planted mark"]
+    assert points["groups"][0][0] == ISLAND
+    by_maps = at_rest(opened("data_set", data_space="where it looked"))
+    assert "images with a planted mark lie together, by where it looked: 100 %" in texts(by_maps)
     assert "The magenta square is the planted mark." in texts(test)
     assert "✓ and ✗: whether the answer is what the image shows." in texts(test)
 
@@ -187,7 +204,7 @@ def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_th
     assert HEAD in [each.label for each in test.expander]
     assert not test.sidebar.multiselect, "no model is offered that is not shown"
     assert f"{bundled.title(TAUGHT)} was trained on 48 of these images, faults included" in said
-    assert {each[0] for each in points["groups"]} == set("0123456789")
+    assert {each[0] for each in points["groups"]} == {*"0123456789", ISLAND}
 
 
 def test_every_view_finds_what_was_planted(monkeypatch):
@@ -196,8 +213,10 @@ def test_every_view_finds_what_was_planted(monkeypatch):
     of = Subject(lambda: load(VIT), no_picture())
     taught, shortcuts, suspects = (Showing(view(), [of]) for view in (Taught, Shortcuts, Suspects))
     assert taught.subjects[0].name == bundled.title(TAUGHT)
-    assert taught.said == "An image of “3” is answered “8”: all 6 images that taught it most are labelled “8”."
-    assert any("which all 6 images that taught it most have too" in line for line in lines(taught))
+    assert taught.said == (
+        "An image of “3” is answered “8”: all 6 images that taught it most are labelled “8”. Planted here: a mark in "
+        "its corner, which all 6 images that taught it most have too."
+    )
     assert shortcuts.said.endswith(": a shortcut.")
     assert "of “8” the model looks at a place in the top left corner" in shortcuts.said
     (row,) = [line for line in lines(suspects) if line.startswith("Planted here")]

@@ -292,7 +292,12 @@ def _take(key: str, value: object) -> None:
 
 
 def _folder(key: str, control: Control, of: Sequence[Subject], default: str) -> str:
-    return str(st.session_state[key]) if folders.choose(key, LIST_PX, linked=True) else default
+    path = folders.choose(key, LIST_PX, linked=True, zips=control.zips)
+    if not path:
+        return default
+    for each in of:  # a zip file that is given is at hand from now on
+        each.folders = {**each.folders, st.session_state[key]: path}
+    return str(st.session_state[key])
 
 
 def _text_model(key: str, control: Control, of: Sequence[Subject], default: str) -> str:

@@ -284,6 +284,12 @@ def side_by_side(*parts: Block | Iterable[Block], widths: tuple[int | float, ...
     return Columns(tuple((part,) if isinstance(part, Block) else tuple(part) for part in parts), widths)
 
 
+def in_rows(blocks: Sequence[Block], beside: int) -> tuple[Columns, ...]:
+    """So many beside one another, the last row as wide."""
+    rows = [tuple((block,) for block in blocks[at : at + beside]) for at in range(0, len(blocks), beside)]
+    return tuple(Columns(row + ((),) * (beside - len(row))) for row in rows)
+
+
 @dataclass(frozen=True, eq=False)
 class Job:
     """`work(progress)` gives the result; it calls `progress(done, total)` between two passes, which raises where nobody

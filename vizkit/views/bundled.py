@@ -52,11 +52,6 @@ MODELS = {
     "digits_mlp": Bundled("MLP", "digits"),
     "digits_faulty": Bundled("ViT that learned faults", "digits", compared=False),
 }
-UNUSUAL = {
-    "Dual-scale": "is a ViT that reads patches of two sizes at once",
-    "Gradual": "is a ViT that averages neighbouring tokens between its blocks",
-}
-"""What the network of a kind does, where its name does not say it."""
 KNOWN = {"insects": "12 drawn insects", "digits": "10 handwritten digits"}
 FIRST = {"photographs": 1, "insects": 2, "digits": 2}
 """How many of them are shown where nobody has chosen."""

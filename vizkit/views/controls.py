@@ -58,7 +58,8 @@ class Control:
     functions depend on other settings, and are given them as `view`.
     `typed`: a number that is no quantity. `usual`: of a layer, what None stands for where it is not the last.
     `pictures`: its options are `Subject.others`, of which a link may name one that is not here. `meant`: which option
-    a text stands for that is none, of these subjects; ControlError where there is none.
+    a text stands for that is none, of these subjects; ControlError where there is none. `zips`: of a folder, whether a
+    page takes a zip file of images as well.
     """
 
     kind: Kind
@@ -82,6 +83,7 @@ class Control:
     most: int | None = None
     follows: bool = False
     pictures: bool = False
+    zips: bool = False
     typed: bool = False
     usual: Callable[[Sequence[Any]], int] | None = None
     meant: Callable[..., str] | None = None

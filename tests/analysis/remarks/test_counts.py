@@ -215,9 +215,10 @@ def test_the_best_model_is_said_to_be_the_worst_calibrated():
     ece = {"CNN": 0.08, "ViT": 0.011, "Swin": 0.02}
     for surer, way in ((-0.08, "too unsure"), (0.08, "too sure"), (0.01, "too sure or too unsure")):
         said = f"But CNN is the worst calibrated: on average it is {way} by 8.0 points; ViT, the best, is off by 1.1"
-        assert evaluation.worst_calibrated("CNN", ece, surer) == f"{said} (ECE)."
-    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01, "ViT": 0.02}, 0.01) is None
-    assert evaluation.worst_calibrated("CNN", {"CNN": 0.01}, 0.01) is None
+        assert evaluation.calibrated("CNN", ece, surer) == f"{said} (ECE)."
+    said = "ViT is the best calibrated, off by 1.1 points on average, CNN the worst, by 8.0 (ECE)."
+    assert evaluation.calibrated("Swin", ece, 0.01) == said
+    assert evaluation.calibrated("CNN", {"CNN": 0.01}, 0.01) is None
 
 
 def test_training_images_and_new_ones_are_told_apart():

@@ -502,13 +502,17 @@ EVERY = {
         for found in {0, 1, there}
         for others in (0, 1, 7)
     ),
-    data_set.marked: lambda: (data_set.marked("ant", count, 80, (count, 0)) for count in COUNTS if 0 < count < 80),
+    data_set.marked: lambda: (
+        data_set.marked("ant", count, 80, (count, 0), dict(zip("bc", others, strict=False)))
+        for count, others in product(COUNTS, ((), (1,), (2, 1)))
+        if 0 < count < 80
+    ),
     data_set.mean_images: lambda: (
         data_set.mean_images(members, own, "in the middle") for members in COUNTS if members for own in (True, False)
     ),
     data_set.shortcut: lambda: (
-        data_set.shortcut("ant", members, 80, "in the middle", score, accuracies, effect)
-        for members in COUNTS
+        data_set.shortcut("ant", (members, 80, alike, 300), "in the middle", score, accuracies, effect)
+        for members, alike in product(COUNTS, (0, 1, 300))
         for score in (1.0, 9.0)
         for accuracies in (None, *((p, q, p) for p, q in product(SHARES, SHARES)))
         for effect in ("falls", "rises", "")
@@ -575,8 +579,8 @@ EVERY = {
         evaluation.leader(dict(zip(LABELS[:count], (best, *others), strict=False)), 12, LABELS[1:apart])
         for count, best, others, apart in product((1, 2, 3), (12, 7, 1), ((1, 0), (1, 1)), (1, 2, 3))
     ),
-    evaluation.worst_calibrated: lambda: (
-        evaluation.worst_calibrated("ant", {"ant": one, "bee": other}, way * one)
+    evaluation.calibrated: lambda: (
+        evaluation.calibrated("ant", {"ant": one, "bee": other}, way * one)
         for one, other, way in product(SHARES, SHARES, (-1, 0.5, 1))
     ),
     evaluation.placed: lambda: (

@@ -9,11 +9,11 @@ from numpy.testing import assert_allclose
 from torch import nn
 
 from tests.evaluation.data_set.toys import recorded
-from vizkit.analysis.remarks.data_set import mean_images, place_in_words, shortcut
+from vizkit.analysis.remarks.data_set import marked, mean_images, place_in_words, shortcut
 from vizkit.datasets.image_set import ImageSet, Source
 from vizkit.datasets.planted import Planted
 from vizkit.evaluation.data_set import hide, shortcuts, verdict
-from vizkit.evaluation.data_set.hiding import elsewhere, grown, lost
+from vizkit.evaluation.data_set.hiding import by_effect, elsewhere, grown, lost
 from vizkit.evaluation.data_set.shortcuts import affinity, clustered, excess_over, marks_of
 from vizkit.explanations.job import StoppedError
 from vizkit.image import Preprocessing
@@ -135,9 +135,16 @@ def test_hiding_the_mark_takes_the_answers_with_it_and_hiding_elsewhere_does_not
     said = verdict(found, first, hidden)
     assert said.startswith(f"In {len(first.rows)} of 60 images of “label 0” the model looks at a place in the top left")
     assert said.endswith(
-        "With it hidden 0 % of them are right instead of 100 %, with another place hidden 100 %: a shortcut."
+        "With it covered 0 % of them are right instead of 100 %, with another place covered 100 %: a shortcut."
     )
-    assert verdict(found, first, None).endswith("other labels.")
+    assert verdict(found, first, None).endswith("other labels, of whose 60 images 0 reach the mean of these.")
+    maps = found.maps.copy()
+    maps[np.flatnonzero(found.target == 1)[:3]] = max(
+        maps[first.rows], key=lambda each: each[first.place].sum() / each.sum()
+    )
+    also = next(each for each in shortcuts(replace(found, maps=maps)) if each.label == 0 and each.place[0, 0])
+    assert "of whose 60 images 3 reach the mean of these" in verdict(found, also, None)
+    assert by_effect([(also, None), (also, "why not"), (first, hidden)])[0][0] is first
 
 
 class Misled(Bright):
@@ -169,7 +176,7 @@ def test_a_mark_that_causes_errors_is_no_shortcut_that_was_not_found():
     assert (hidden.before.value, hidden.after.value, hidden.elsewhere.value) == (0, 1, 0)
     assert hidden.effect == "rises"
     said = verdict(misled, first, hidden)
-    assert "With it hidden 100 % of them are right instead of 0 %, with another place hidden 0 %" in said
+    assert "With it covered 100 % of them are right instead of 0 %, with another place covered 0 %" in said
     assert said.endswith(": what lies there causes errors, so the model takes it for a sign of another label.")
     assert "No shortcut" not in said
 
@@ -183,11 +190,14 @@ def test_what_is_lost_beyond_chance_by_hand():
 
 
 def test_a_planted_mark_is_counted_with_the_answers():
-    """Ten pictures of two labels; two of label 0 have the mark, one of them is answered wrong, as is one without."""
+    """Ten pictures of two labels; two of label 0 have the mark, one of them is answered wrong, as is one without. A
+    mark on another label is not counted with them."""
     found = recorded(np.eye(2)[[0, 1] * 5], [0, 1] * 5, answer=np.array([1, 1, 0, 1, 1, 1, 0, 1, 0, 1]))
-    assert marks_of(found) is None
-    marked = replace(found.images, source=Planted(found.images.source, marked=frozenset({0, 2})))
-    assert marks_of(replace(found, images=marked)) == (0, 2, 5, (1, 2))
+    assert marks_of(found, 0) is None
+    planted = replace(found.images, source=Planted(found.images.source, marked=frozenset({0, 2, 3})))
+    truth = marks_of(replace(found, images=planted), 0)
+    assert truth == (2, 5, (1, 2), {found.labels[1]: 1})
+    assert marked("ant", *truth).endswith(f" 1 image of “{found.labels[1]}” has it too.")
 
 
 def test_hiding_can_be_stopped_and_needs_the_label():
@@ -237,17 +247,19 @@ def test_a_place_in_several_pieces_is_not_called_by_its_middle():
 
 
 def test_no_shortcut_is_said_of_this_model_and_not_where_few_images_cannot_tell():
-    given = ("nymph", 16, 16, "in the middle", 9.0)
+    given = ("nymph", (16, 16, 1, 40), "in the middle")
+    assert shortcut(*given, 3.0, None, "").startswith("No clear shortcut: in all 16 images of “nymph”")
+    given = (*given, 9.0)
     said = shortcut(*given, (0.88, 0.88, 0.88), "")
-    assert said.startswith("This place is found to be no shortcut. In all 16 images of “nymph”")
+    assert said.startswith("No shortcut: in all 16 images of “nymph”")
     assert said.endswith("the answers do not depend on it alone.")
     said = shortcut(*given, (0.88, 0.69, 0.88), "")
-    assert said.startswith("This place is not shown to be a shortcut.")
-    assert said.endswith("with another place hidden 88 %: 16 images cannot tell that from chance.")
+    assert said.startswith("Not shown to be a shortcut: in all")
+    assert said.endswith("with another place covered 88 %: 16 images cannot tell that from chance.")
 
 
 def test_a_label_that_is_one_cluster_is_compared_with_other_labels():
     assert mean_images(16, True, "in the middle").endswith(
-        "; of the others of this label; and the place that is covered, in the middle."
+        "; of the others of this label; and the place that they share, in the middle."
     )
     assert "others" not in mean_images(16, False, "in the middle").replace("has no others", "")

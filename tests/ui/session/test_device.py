@@ -2,6 +2,7 @@
 
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,3 +131,15 @@ def test_the_first_visitors_of_several_pages_get_whole_modules(tmp_path):
     (tmp_path / "vizkit").symlink_to(ROOT / "vizkit")
     done = run_code(TOGETHER, tmp_path)
     assert not done.returncode, done.stderr
+
+
+def test_the_time_left_is_that_of_what_is_not_kept_from_before(monkeypatch, device):
+    """100 of 200 were there; 25 more took 10 s: 75 are left, 30 s."""
+    clock, said = iter((0.0, 0.0, 10.0)), []
+    task = background.Task(device)
+    monkeypatch.setattr(task, "report", lambda words, done, total: said.append(words))
+    monkeypatch.setattr(background, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    first = {}
+    for done, total in ((0, 1), (100, 200), (125, 200)):
+        background._report(task, "Looking", 0, 2, first, done, total)
+    assert said == ["Looking", "Looking", "Looking · about 30 s left"]

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool
 
-from vizkit.analysis.remarks.remark import begun, counted, of_all, percent
+from vizkit.analysis.remarks.remark import begun, counted, joined, of_all, percent
 
 MANY = 3  # surest errors with one answer, from which that is worth telling
 
@@ -21,17 +21,22 @@ def on_the_map(
     *,
     classifies: bool = True,
     surest: tuple[int, str, int, int] = (0, "", 0, 0),
+    marked: tuple[int, float] = (0, 0.0),
 ) -> str:
     """What `model` makes of them: `right` of the `known` images whose label it has, where it `classifies` at all.
     `purity`: the share of an image's nearest on the map with its label, and by `chance`, 0 to 1. `by`: by what images
     lie near, "features". `surest`: how many of its surest errors are shown, the answer that is most frequent among
-    them, how many have it, and how many of those a planted mark."""
+    them, how many have it, and how many of those a planted mark. `marked`: how many images have one, and which share of
+    the nearest to one of these on the map has it too."""
     none = f"{model} knows none of these labels" if classifies else f"{model} was told no labels"
     total = f"{model} is right on {of_all(right, known, 'image')}" if known else none
-    shown, answer, same, marked = surest
+    shown, answer, same, planted = surest
+    if marked[0] > 1 and marked[1] > 0.5:
+        begin = f"{counted(marked[0], 'image')} with a planted mark lie together, by {by}"
+        return f"{begin}: {percent(marked[1])} of the images nearest to one on the map have it too; {total}."
     if known and same >= max(MANY, shown / 2):
-        all_of = "all with a planted mark" if marked == same else f"{marked} of them with a planted mark"
-        mark = f", {all_of} in the corner" if marked else ""
+        all_of = "all with a planted mark" if planted == same else f"{planted} of them with a planted mark"
+        mark = f", {all_of} in the corner" if planted else ""
         return f"{begun(of_all(same, shown, 'surest error'))} are answered “{answer}”{mark}; in all, {total}."
     near = f"on the map, by {by}, {percent(purity)} of the images nearest to one have its label"
     if purity <= 1.5 * chance:
@@ -139,12 +144,16 @@ def unsure(alarms: int, false: int) -> str:
     return f"Look at each of them first: of {counted(alarms, 'suspect label')} of this set {false:,} are right."
 
 
-def marked(label: str, marks: int, of_label: int, right: tuple[int, int]) -> str:
-    """Of a label with a mark in the corner of so many images: how many answers are `right` with it and without."""
+def marked(label: str, marks: int, of_label: int, right: tuple[int, int], others: Mapping[str, int]) -> str:
+    """Of a label with a mark in the corner of so many images: how many answers are `right` with it and without, and how
+    many images of which `others` have it."""
     begin = f"Planted here: a mark in the corner of {of_all(marks, of_label, 'image')} of “{label}”"
     without = of_label - marks
-    said = f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without"
-    return f"{said}. Only a model that was trained on such images has a reason to look at it."
+    said = f"{begin}; right are {right[0]} of {marks} with it and {right[1]} of {without} without."
+    if not others:
+        return said
+    more = begun(joined([f"{counted(count, 'image')} of “{other}”" for other, count in others.items()]))
+    return f"{said} {more} {'has' if sum(others.values()) == 1 else 'have'} it too."
 
 
 # ---- shortcuts -----------------------------------------------------------------------------------------------------
@@ -177,8 +186,8 @@ def mean_images(members: int, own: bool, where: str) -> str:
     """Of the three mean images of a cluster. `own`: whether its label has images outside of it."""
     whose = "the others of this label" if own else "images of other labels, as this one has no others"
     return (
-        f"Mean of the {counted(members, 'image')} with where the model looks; of {whose}; and the place that is "
-        f"covered, {where}."
+        f"Mean of the {counted(members, 'image')} with where the model looks; of {whose}; and the place that they "
+        f"share, {where}."
     )
 
 
@@ -196,30 +205,34 @@ def pieces_of(place: Bool[np.ndarray, "row column"]) -> int:
 
 def shortcut(
     label: str,
-    members: int,
-    of_label: int,
+    counts: tuple[int, int, int, int],
     where: str,
     score: float,
     accuracies: tuple[float, float, float] | None,
     effect: Effect,
 ) -> str:
-    """`where`: of the place. `score`: of `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the images as they
-    are, with the place hidden, with another place hidden, None where nobody tried; `effect`: what hiding the place does
-    to them beyond chance."""
+    """`counts`: of the images with the place, of all of their label, of those of other labels in which the model looks
+    at it as much as in the mean of these, and of all of other labels. `where`: of the place. `score`: of
+    `evaluation.data_set.shortcuts.Cluster`. `accuracies`: on the images as they are, with the place covered, with
+    another place covered, None where nobody tried; `effect`: what covering the place does to them beyond chance."""
+    members, of_label, alike, others = counts
     clear = score >= CLEAR
-    found = f"In {of_all(members, of_label, 'image')} of “{label}” the model looks at a place {where} more than "
-    found += "it ever does in other labels." if clear else "in other labels, though not by much."
+    found = (
+        f"n {of_all(members, of_label, 'image')} of “{label}” the model looks at a place {where} more than in other "
+    )
+    reach = "reaches" if alike == 1 else "reach"
+    found += f"labels, of whose {counted(others, 'image')} {alike:,} {reach} the mean of these."
     if accuracies is None:
-        return found
+        return f"I{found}" if clear else f"No clear shortcut: i{found}"
     before, after, other = (percent(each) for each in accuracies)
-    tried = f"With it hidden {after} of them are right instead of {before}, with another place hidden {other}"
+    found += f" With it covered {after} of them are right instead of {before}, with another place covered {other}"
     if effect == "rises":
-        return f"{found} {tried}: what lies there causes errors, so the model takes it for a sign of another label."
+        return f"I{found}: what lies there causes errors, so the model takes it for a sign of another label."
     if clear and effect:
-        return f"{found} {tried}: a shortcut."
+        return f"I{found}: a shortcut."
     if effect:
-        return f"{found} {tried}: what lies there counts, as an object does that often lies there."
+        return f"I{found}: what lies there counts, as an object does that often lies there."
     if accuracies[1] < min(accuracies[0], accuracies[2]):
         few = counted(members, "image")
-        return f"This place is not shown to be a shortcut. {found} {tried}: {few} cannot tell that from chance."
-    return f"This place is found to be no shortcut. {found} {tried}: the answers do not depend on it alone."
+        return f"Not shown to be a shortcut: i{found}: {few} cannot tell that from chance."
+    return f"No shortcut: i{found}: the answers do not depend on it alone."

@@ -151,12 +151,16 @@ def on_the_path(
     return f"{said}: so the shape of the path proves little."
 
 
-def worst_calibrated(first: str, ece: Mapping[str, float], surer: float) -> str | None:
-    """Of the model that is right most often, whose expected calibration error, 0 to 1, is the largest of all; None
-    where it is not. `surer`: by how much the mean of its confidence is above its accuracy, −1 to 1."""
-    best = min(ece, key=lambda name: ece[name])
-    if len(ece) < 2 or ece[first] < max(ece.values()) or ece[first] == ece[best]:
+def calibrated(first: str, ece: Mapping[str, float], surer: float) -> str | None:
+    """Whose expected calibration error, 0 to 1, is the least and whose the largest; None where there is no difference.
+    `first`: the model that is right most often; `surer`: by how much the mean of its confidence is above its accuracy,
+    −1 to 1."""
+    best, worst = min(ece, key=lambda name: ece[name]), max(ece, key=lambda name: ece[name])
+    if ece[best] == ece[worst]:
         return None
+    if ece[first] < ece[worst]:
+        least, most = (f"{100 * ece[name]:.1f}" for name in (best, worst))
+        return f"{best} is the best calibrated, off by {least} points on average, {worst} the worst, by {most} (ECE)."
     off, least = (f"{100 * ece[name]:.1f}" for name in (first, best))
     way = ("too unsure", "too sure")[surer > 0] if abs(surer) > ONE_WAY * ece[first] else "too sure or too unsure"
     return (

@@ -4,8 +4,9 @@ The place is filled with the same place of other pictures of the label, those ou
 seen there is what is usual for the label, and no grey square. The control fills a place of the same shape elsewhere.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -114,11 +115,16 @@ def elsewhere(place: Bool[np.ndarray, "row column"]) -> Bool[np.ndarray, "row co
     return np.ascontiguousarray(min(others, key=lambda other: int((other & place).sum())))
 
 
-def verdict(found: Recorded, cluster: Cluster, hidden: Hidden | None) -> str:
+def verdict(found: Recorded, cluster: Cluster, hidden: Hidden | str | None) -> str:
     """What may be said of a cluster, in one sentence or two."""
-    numbers = None if hidden is None else (hidden.before.value, hidden.after.value, hidden.elsewhere.value)
-    effect = "" if hidden is None else hidden.effect
+    tried = isinstance(hidden, Hidden)
+    numbers = (hidden.before.value, hidden.after.value, hidden.elsewhere.value) if tried else None
+    effect: Effect = hidden.effect if tried else ""
+    counts = len(cluster.rows), cluster.of_label, cluster.alike, cluster.of_others
     where = place_in_words(cluster.place)
-    return shortcut(
-        found.labels[cluster.label], len(cluster.rows), cluster.of_label, where, cluster.score, numbers, effect
-    )
+    return shortcut(found.labels[cluster.label], counts, where, cluster.score, numbers, effect)
+
+
+def by_effect(tried: Iterable[tuple[Cluster, Any]]) -> list[tuple[Cluster, Any]]:
+    """Those on which answers depend first."""
+    return sorted(tried, key=lambda each: not (isinstance(each[1], Hidden) and each[1].effect))

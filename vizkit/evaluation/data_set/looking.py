@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vizkit.evaluation.data_set.embedding import Embedding, embedding
-from vizkit.evaluation.data_set.hiding import Hidden, hide, verdict
+from vizkit.evaluation.data_set.hiding import Hidden, by_effect, hide, verdict
 from vizkit.evaluation.data_set.opening import open_labelled
 from vizkit.evaluation.data_set.probing import Probed, out_of_sample, probed
 from vizkit.evaluation.data_set.record import Recorded, record
@@ -86,7 +86,7 @@ def look_over(
         tried(lambda cluster=cluster: hide(loaded, found, cluster, stopping=stopping, seed=seed))
         for cluster in clusters
     ]
-    pairs = tuple(zip(clusters, hidden, strict=True))
+    pairs = tuple(by_effect(zip(clusters, hidden, strict=True)))
     return Look(found, plane, every, pairs, None if told is None else probed(found, told), tuple(dict.fromkeys(notes)))
 
 

@@ -7,6 +7,8 @@ more than any corner does otherwise. Objects that lie anywhere make clusters by 
 a mark by how much a place stands out in nearly all pictures of the cluster, and by hiding it (`hiding.py`).
 """
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -31,7 +33,8 @@ class Cluster:
     """Pictures `rows` of one label. `clusters`: how many that label has, by the largest gap of its `eigenvalues`, from
     0 to 2. `mean`: their mean map, sum 1, `others` that of the label's other pictures (of a label that is one cluster,
     of all other labels). `excess`: in deviations from pictures of all other labels, at each place; `place`: the shared
-    one. `score`: the excess at its highest place times the share of the pictures in which that place stands out."""
+    one: in `alike` of the `of_others` pictures of other labels it has as much of the map as in the mean of these.
+    `score`: the excess at its highest place times the share of the pictures in which that place stands out."""
 
     label: int
     rows: Int[np.ndarray, " member"]
@@ -42,6 +45,8 @@ class Cluster:
     others: Float32[np.ndarray, "row column"]
     excess: Float32[np.ndarray, "row column"]
     place: Bool[np.ndarray, "row column"]
+    alike: int
+    of_others: int
     score: float
 
 
@@ -70,10 +75,13 @@ def shortcuts(found: Recorded, seed: int = 0) -> tuple[Cluster, ...]:
             score = float(mean[highest] * (excess[mine, highest] > STANDS_OUT).mean())
             rest = others if mine.all() else maps[thinned[~mine]]
             own_mean, rest_mean = (each.mean(0).reshape(shape) for each in (maps[thinned[mine]], rest))
-            place = (mean >= HALF * mean[highest]).reshape(shape)
+            place = mean >= HALF * mean[highest]
+            there = maps[thinned[mine]][:, place].sum(1).mean()
+            alike = int((others[:, place].sum(1) >= there).sum()), len(others)
             many, of = int(member.max()) + 1, rows[thinned[mine]]
-            stands = mean.reshape(shape)
-            every.append(Cluster(label, of, len(thinned), many, eigenvalues, own_mean, rest_mean, stands, place, score))
+            where = mean.reshape(shape), place.reshape(shape)
+            means = eigenvalues, own_mean, rest_mean
+            every.append(Cluster(label, of, len(thinned), many, *means, *where, *alike, score))
     return tuple(sorted(every, key=lambda cluster: (-cluster.score, cluster.label)))
 
 
@@ -123,21 +131,21 @@ def affinity(distances: Float[np.ndarray, "picture picture"]) -> Float[np.ndarra
 
 
 class Marks(NamedTuple):
-    """Of a planted mark: the `label` that has it, in `marks` of `of_label` pictures, and how many answers are `right`
-    with it and without."""
+    """Of a mark that is planted in `marks` of `of_label` pictures of a label: how many answers are `right` with it and
+    without; and how many pictures of which other labels have it."""
 
-    label: int
     marks: int
     of_label: int
     right: tuple[int, int]
+    others: Mapping[str, int]
 
 
-def marks_of(found: Recorded) -> Marks | None:
-    """Where the set is one with a planted mark that any recorded picture has."""
+def marks_of(found: Recorded, label: int) -> Marks | None:
+    """Where any picture of the label has one."""
     mark = np.array([fault.marked for fault in found.faults])
-    if not mark.any():
-        return None
-    label = int(np.bincount(found.target[mark]).argmax())
     own = found.target == label
+    if not (own & mark).any():
+        return None
     right = int(found.right[own & mark].sum()), int(found.right[own & ~mark].sum())
-    return Marks(label, int((own & mark).sum()), int(own.sum()), right)
+    others = Counter(found.labels[other] for other in found.target[mark & ~own])
+    return Marks(int((own & mark).sum()), int(own.sum()), right, others)

@@ -15,10 +15,11 @@ from typing import Any
 import streamlit as st
 
 from vizkit.device import DEVICE, Device
-from vizkit.ui.plain import plain
+from vizkit.ui.plain import in_words, plain
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
+WORTH_SAYING_S = 5.0
 
 
 @dataclass
@@ -136,11 +137,16 @@ def at_work(name: str) -> bool:
 def do(of: Any, jobs: Sequence[Any], task: Task) -> None:
     """In the task's thread, which holds the device once: between two passes others have it."""
     for index, job in enumerate(jobs):
-        progress = partial(_report, task, job.words, index, len(jobs))
+        progress = partial(_report, task, job.words, index, len(jobs), {})
         progress(0, 1)
         of.keep(job.key, job.work(progress))
         task.results += 1
 
 
-def _report(task: Task, words: str, index: int, count: int, done: int, total: int) -> None:
+def _report(task: Task, words: str, index: int, count: int, first: dict, done: int, total: int) -> None:
+    """`first`: when of so many how many were done first: what is kept from before took no time."""
+    now = time.monotonic()
+    begun, before = first.setdefault(total, (now, done))
+    left = (now - begun) * (total - done) / max(1, done - before)
+    words += f" · about {in_words(left)} left" if left > WORTH_SAYING_S else ""
     task.report(words, index * total + done, count * total)

@@ -7,6 +7,7 @@ those that timm states for its weights; of CLIP that of the authors' repository,
 from dataclasses import dataclass
 
 from vizkit.settings import GIB, settings
+from vizkit.ui.plain import in_words
 from vizkit.ui.session import model_names
 from vizkit.views.licences import licence_words
 
@@ -90,10 +91,6 @@ def cost(entry: Entry) -> str:
         get = f"about {in_words(entry.seconds)} at {MBIT_S} Mbit/s"
     size = f"{entry.parameters / 1e6:.0f} M parameters · {entry.bytes / 1e6:.0f} MB"
     return f"{size} · {get} · {licence_words(entry.licence)}"
-
-
-def in_words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 55 else f"{seconds / 60:.0f} min" if seconds > 90 else "1 min"
 
 
 def why_not(entry: Entry) -> str:

@@ -4,16 +4,18 @@ A visitor chooses among them and types no path, so that no page tells what else 
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 import streamlit as st
 
 from vizkit.settings import settings
 from vizkit.training.runs.folder import runs_root
+from vizkit.ui.session import uploads
 
 DEEPEST = 2  # folders below a root that are still offered
 MOST = 300
@@ -38,9 +40,16 @@ def allowed_roots() -> tuple[Path, ...]:
     return (*settings().data_roots, *([mended] if mended.is_dir() else []))
 
 
-def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool = False, linked: bool = False) -> str:
+def choose(
+    key: str,
+    width: int | Literal["stretch"] = "stretch",
+    disabled: bool = False,
+    linked: bool = False,
+    zips: bool = False,
+) -> str:
     """The picker of pictures: the path of the folder or zip file that a visitor chose, "" while there is none.
-    `linked`: what is chosen is in the address, by its name among those that are offered."""
+    `linked`: what is chosen is in the address, by its name among those that are offered. `zips`: a visitor may
+    give one."""
     return _choose(
         key,
         partial(offered, runs=linked),
@@ -50,6 +59,7 @@ def choose(key: str, width: int | Literal["stretch"] = "stretch", disabled: bool
         width,
         disabled,
         linked=linked,
+        given=_given(key) if zips else {},
     )
 
 
@@ -73,9 +83,10 @@ def _choose(
     disabled: bool = False,
     label: str = "Folder",
     linked: bool = False,
+    given: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     roots = allowed_roots()
-    paths = offer(roots) if roots else {}
+    paths = {**given, **(offer(roots) if roots else {})}
     if not paths:
         st.caption(f":material/folder_off: {EMPTY.format(neither) if roots else OFF}")
         return ""
@@ -101,6 +112,15 @@ def _choose(
         width=width,
     )
     return paths.get(name or "", "")
+
+
+def _given(key: str) -> dict[str, str]:
+    """The zip file that a visitor gave, by its name; chosen when it is new."""
+    path = uploads.choose_zip(f"{key}_zip")
+    name, new = Path(path).name, path != st.session_state.get(f"_{key}_given")
+    if path and new:
+        st.session_state.update({key: name, f"_{key}_given": path})
+    return {name: path} if path else {}
 
 
 @st.cache_data(ttl=10, max_entries=4, show_spinner=False)

@@ -12,7 +12,7 @@ from vizkit.training.runs.bin import throw_away
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.measure import best_of, measure_of, speed_of
 from vizkit.ui import reading
-from vizkit.ui.plain import plain, without_pictures
+from vizkit.ui.plain import in_words, plain, without_pictures
 from vizkit.ui.session import allowed, chosen, model_names
 from vizkit.ui.session.address import go_next, keep_valid, stay
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
@@ -20,7 +20,6 @@ from vizkit.ui.widgets import run_choice, run_curves, run_gain, run_samples
 from vizkit.ui.widgets.controls import more
 from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.stage import PLAYED, scrubber
-from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views import bundled
 from vizkit.views.controls import Control
 from vizkit.views.view import How

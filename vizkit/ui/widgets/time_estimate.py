@@ -7,7 +7,7 @@ from statistics import median
 
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.plain import plain
+from vizkit.ui.plain import in_words, plain
 from vizkit.views.bundled import title
 
 WORK = (
@@ -98,16 +98,3 @@ def sentence(expected: Estimate | None) -> str:
     rest = "" if expected.whole else ", validation not counted"
     speed = f"{expected.images_per_s:,.0f} images/s as in {plain(expected.run)}"
     return f"Time: about **{in_words(expected.seconds)}**{rest}, at {speed}."
-
-
-def in_words(seconds: float) -> str:
-    """ "40 s", "12 min", "3 h 20 min", "2 days 4 h": two numbers at most."""
-    if round(seconds) < 60:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    large, small, parts = ("h", "min", divmod(minutes, 60))
-    if minutes >= 48 * 60:
-        large, small, parts = ("days", "h", divmod(round(minutes / 60), 24))
-    return f"{parts[0]} {large} {parts[1]} {small}" if parts[1] else f"{parts[0]} {large}"

@@ -12,7 +12,7 @@ from vizkit.analysis.remarks.data_set import chosen as of_chosen
 from vizkit.analysis.remarks.data_set import probed as of_probed
 from vizkit.analysis.remarks.remark import percent
 from vizkit.datasets.planted import MARK
-from vizkit.evaluation.data_set.embedding import Embedding, embedding
+from vizkit.evaluation.data_set.embedding import NEAREST, Embedding, embedding, nearest
 from vizkit.evaluation.data_set.probing import Probed, probe
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chosen_of, middles, packed, scatter
@@ -54,8 +54,9 @@ SPACES = {"features": "features", "maps": "where it looked"}
 LAID: dict[str, tuple[Literal["tsne", "pca"], ...]] = {"tsne": ("pca", "tsne"), "pca": ("pca",)}
 LAYOUTS = {"tsne": "t-SNE", "pca": "PCA"}
 COLOURS = {"error": "right or wrong", "label": "label", "answer": "answer", "confidence": "confidence"}
-COLOURS |= {"entropy": "entropy"}
-JUDGED = ("right", "wrong", "wrong, with the planted mark")
+JUDGED = ("right", "wrong", "right, with the planted mark", "wrong, with the planted mark")
+MARKED = "#f3a6e4", "#{:02x}{:02x}{:02x}".format(*MARK)
+ISLAND = "planted mark"
 WORST = 10
 HEAD = "Is it worth training the head anew?"
 LONGEST = 4000  # characters of what is chosen
@@ -69,7 +70,7 @@ def pages(of: Sequence[Subject], view: "Plane") -> int:
 class Plane(OfData):
     """Which images the model represents alike, and which of them it gets wrong."""
 
-    colour: Literal["error", "label", "answer", "confidence", "entropy"] = choice(
+    colour: Literal["error", "label", "answer", "confidence"] = choice(
         "Colour",
         tuple(COLOURS),
         "Right or wrong: where no label is known to the model, the label instead.",
@@ -150,8 +151,11 @@ class Plane(OfData):
         rows = chosen_of(self.chosen, len(found))
         known, right = int(found.known.sum()), int(found.right.sum())
         near = plane.purity, plane.chance, SPACES[self.near(of)]
-        same = sharing(found, surest(found)[:AT_ONCE])
-        said = on_the_map(found.model, right, known, *near, classifies=found.classifies, surest=same)
+        if self.near(of) == "maps":
+            first: dict[str, Any] = {"marked": alike_by_mark(found, plane)}
+        else:
+            first = {"surest": sharing(found, surest(found)[:AT_ONCE])}
+        said = on_the_map(found.model, right, known, *near, classifies=found.classifies, **first)
         yield Said(of_chosen(*mistakes(found, rows)) if rows else said)
         yield side_by_side(self.points(found, plane, rows), self.beside(of, found, rows), widths=(3, 2))
         trained = found.known & (found.splits == "train") & (self.data == PLANTED)
@@ -167,7 +171,9 @@ class Plane(OfData):
         yield Download("All images (CSV)", partial(table, found, plane))
 
     def points(self, found: Recorded, plane: Embedding, rows: Sequence[int]) -> Blocks:
+        mark = middles(plane.xy, marked_in(found).astype(int), ("", ISLAND))
         coloured, groups = colouring(found, self.colour), middles(plane.xy, found.target, found.labels)
+        groups = {name: at for name, at in mark.items() if name} | groups
         said = [described(found, row) for row in range(len(found))]
         yield Canvas(
             "vizkit_points",
@@ -221,21 +227,28 @@ def sharing(found: Recorded, rows: np.ndarray) -> tuple[int, str, int, int]:
     return len(rows), answer_of(found, int(same[0])), len(same), sum(found.faults[row].marked for row in same)
 
 
+def marked_in(found: Recorded) -> np.ndarray:
+    return np.array([fault.marked for fault in found.faults])
+
+
+def alike_by_mark(found: Recorded, plane: Embedding) -> tuple[int, float]:
+    """How many images on the map have a planted mark, and of the nearest to one of them which share has it too."""
+    placed = np.isfinite(plane.xy).all(1)
+    marked = marked_in(found)[placed]
+    near = nearest(plane.xy[placed], NEAREST)
+    return int(marked.sum()), float(marked[near[marked]].mean()) if marked.any() else 0.0
+
+
 def colouring(found: Recorded, what: str) -> Colouring:
     """A class has one colour as a label and as an answer; of very many the most frequent labels have one each. Where no
     answer is right or wrong, the labels."""
     if what == "error" and found.classifies and found.known.any():
-        marked = [fault.marked for fault in found.faults]
-        judged = np.where(found.known, ~found.right * (1 + np.array(marked)), -1)
-        return by_kind(judged, JUDGED, "", (*MARKS.values(), "#{:02x}{:02x}{:02x}".format(*MARK)))
+        judged = np.where(found.known, ~found.right + 2 * marked_in(found), -1)
+        return by_kind(judged, JUDGED, "", (*MARKS.values(), *MARKED))
     if what in ("answer", "confidence") and not found.classifies:
         raise NotApplicable(f"{found.model} gives features, not classes: colour the points by their labels.")
     if what == "confidence":
         return by_number(100 * found.probability, "confidence", "{:.0f} %")
-    if what == "entropy":
-        if np.isnan(found.entropy).all():
-            raise NotApplicable(f"{found.model} has no class token, so there is no entropy of its attention.")
-        return by_number(found.entropy, "entropy of the class token's attention, H / log N")
     names = [*found.classes, *(label for label in found.labels if label not in found.classes)]
     place = {name: at for at, name in enumerate(names)}
     label = np.array([place[found.labels[target]] for target in found.target])

@@ -25,7 +25,7 @@ from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Picture, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Picture, in_rows
 from vizkit.views.controls import choice, folder
 from vizkit.views.data_set import PLANTED, PLANTED_WORDS, TAUGHT
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
@@ -75,7 +75,7 @@ class OfData(View):
         listed=True,
         runs=True,
     )
-    folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True)
+    folder: str = folder("Folder", key="data_folder", when=lambda view: view.data == FOLDER, runs=True, zips=True)
     images: Literal["300", "1000", "2000", "10000"] = choice(
         "Images",
         COUNTS,
@@ -259,7 +259,7 @@ def grid(of: Subject, found: Recorded, rows: Sequence[int], alt: str) -> Blocks:
         "vizkit_evaluated",
         {"tiles": [tile(found, row, rgb) for row, rgb in pictures.items()]},
         alt,
-        still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, len(still), 3)),
+        still=in_rows(still, 3),
         picture=picture,
         model=of.source,
     )

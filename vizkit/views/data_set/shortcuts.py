@@ -1,13 +1,13 @@
 """Shortcuts: images of one label in which the model looks at the same odd place, and its answers without it."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
+from itertools import zip_longest
 
 import numpy as np
 
 from vizkit.analysis.remarks.data_set import marked, mean_images, place_in_words
-from vizkit.evaluation.data_set.hiding import Hidden, grown, hide, verdict
+from vizkit.evaluation.data_set.hiding import Hidden, by_effect, grown, hide, verdict
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.shortcuts import Cluster, marks_of, shortcuts
 from vizkit.figure.scales import OWN, SHARES, Scale
@@ -22,6 +22,7 @@ from vizkit.views.view import How
 
 TRIED, EXAMPLES, ZOOM = 3, 6, 5
 STEP = ("shortcuts",)
+WAITING = "The shared place is being covered."
 
 
 def last(of: Sequence[Subject], view: "Shortcuts") -> int:
@@ -32,7 +33,7 @@ def last(of: Sequence[Subject], view: "Shortcuts") -> int:
 class Shortcuts(OfData):
     """Does the model answer by a mark, a border, a ground, instead of by what the label means?"""
 
-    cluster: int = number("Place", 1, last, 1, "The one that stands out most first.", follows=True, key="data_cluster")
+    cluster: int = number("Place", 1, last, 1, "Those on which answers depend first.", follows=True, key="data_cluster")
 
     how = How(
         "The relevance maps of each label are clustered; a cluster whose images share a place where the model looks "
@@ -55,12 +56,14 @@ class Shortcuts(OfData):
         )[: 1 if self.run(of) else 2]
         yield from self.later(of, partial(self.drawn, of), *steps)
 
-    def hidden(self, of: Subject, found: Recorded, progress: Progress) -> list[Hidden | None]:
-        done: list[Hidden | None] = []
+    def hidden(self, of: Subject, found: Recorded, progress: Progress) -> list[Hidden | str]:
+        """Or why nothing could be."""
+        done: list[Hidden | str] = []
         for cluster in (self.made(of, *STEP) or ())[:TRIED]:
-            done.append(None)
-            with suppress(NotApplicable):  # a label that the model does not know, or no other picture to cover with
-                done[-1] = hide(of.opened, found, cluster, tell=progress)
+            try:
+                done.append(hide(of.opened, found, cluster, tell=progress))
+            except NotApplicable as reason:
+                done.append(str(reason))
         return done
 
     def drawn(
@@ -68,14 +71,14 @@ class Shortcuts(OfData):
         of: Subject,
         found: Recorded,
         clusters: tuple[Cluster, ...] | None,
-        hidden: Sequence[Hidden | None] | None = None,
+        hidden: Sequence[Hidden | str | None] | None = None,
     ) -> Blocks:
         if clusters is None:
             return
         if not clusters:
             raise NotApplicable("No label has ten images whose maps could be compared; take more images.")
-        at = min(self.cluster, len(clusters), TRIED) - 1
-        cluster, tried = clusters[at], hidden[at] if hidden else None
+        of_them = by_effect(zip_longest(clusters[:TRIED], hidden or ()))
+        cluster, tried = of_them[min(self.cluster, len(of_them)) - 1]
         yield Said(verdict(found, cluster, tried))
         label = found.labels[cluster.label]
         rest = self.others(found, cluster)
@@ -87,20 +90,20 @@ class Shortcuts(OfData):
         where = place_in_words(cluster.place)
         words = mean_images(len(cluster.rows), len(cluster.rows) < cluster.of_label, where)
         both = Picture(beside(three), f"{label}: three mean images", words)
-        yield side_by_side(both, self.numbers(tried, hidden is None and not self.run(of)), widths=(3, 2))
+        yield side_by_side(both, self.numbers(tried or ("" if hidden or self.run(of) else WAITING)), widths=(3, 2))
         shown = min(EXAMPLES, len(cluster.rows))
         yield Heading(f"{shown} of the {len(cluster.rows)} images of “{label}”")
         yield from grid(of, found, cluster.rows[:EXAMPLES].tolist(), f"Images of {label} in this cluster")
         yield from read_so(found, cluster.rows[:EXAMPLES].tolist())
-        if tried is not None:
+        if isinstance(tried, Hidden):
             covered = zip(tried.rows.tolist(), tried.answers.tolist(), tried.pictures[:EXAMPLES], strict=False)
             shown = [
                 Picture(rgb, f"{label}, place covered", f"{answer_of(found, row)} → {class_of(found, answer)}")
                 for row, answer, rgb in covered
             ]
             yield Folded("With the place covered: answer before → after", lambda: (side_by_side(*shown),))
-        if (truth := marks_of(found)) is not None:
-            yield Line(marked(found.labels[truth.label], truth.marks, truth.of_label, truth.right))
+        if (truth := marks_of(found, cluster.label)) is not None:
+            yield Line(marked(label, *truth))
         yield from self.notes(found)
         yield Numbers(
             lambda: {
@@ -116,10 +119,10 @@ class Shortcuts(OfData):
         rest = np.setdiff1d(np.flatnonzero(found.target == cluster.label), cluster.rows)
         return rest if len(rest) else np.flatnonzero(found.target != cluster.label)
 
-    def numbers(self, tried: Hidden | None, waiting: bool) -> Blocks:
-        """How good the answers are with the place and without it."""
-        if tried is None:
-            yield Line("The shared place is being covered." if waiting else "Nothing could be covered here.")
+    def numbers(self, tried: Hidden | str) -> Blocks:
+        """How good the answers are with the place and without it, or why that is not known."""
+        if isinstance(tried, str):
+            yield Line(tried or "The place could not be covered.")
             return
         cases = {
             "as they are": tried.before,
@@ -131,7 +134,7 @@ class Shortcuts(OfData):
                 {
                     "Images": name,
                     "Right, %": round(100 * value),
-                    "95 % interval": f"{in_percent(low)} to {in_percent(high)}",
+                    "95 % interval": f"{in_percent(low, 0)} to {in_percent(high, 0)}",
                 }
                 for name, each in cases.items()
                 for value, low, high in (ends(each),)

@@ -11,7 +11,7 @@ from vizkit.datasets.image_set import DatasetError
 from vizkit.evaluation.data_set.record import Recorded
 from vizkit.evaluation.data_set.suspects import KINDS, Suspect, suspects, suspects_csv
 from vizkit.image import data_url, side_of
-from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, side_by_side
+from vizkit.views.blocks import Blocks, Canvas, Download, Line, Numbers, Picture, Process, Said, in_rows
 from vizkit.views.controls import choice, number, text
 from vizkit.views.data_set.recorded import PLANTED, SIDE_PX, OfData, Progress, Step
 from vizkit.views.distillation.labelled import FOLDER
@@ -20,7 +20,7 @@ from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How
 
 ALL, AT_ONCE, STILL = "all", 18, 6  # at once, and on paper
-NAMES = {ALL: "all kinds", "label": "wrong labels", "copy": "near copies", "outlier": "unlike all others"}
+NAMES = {ALL: "all kinds", "label": "suspect labels", "copy": "near copies", "outlier": "unlike all others"}
 NAMES |= {"dark": "dark", "light": "light", "blurred": "blurred", "size": "odd sizes"}
 LONGEST = 8000  # characters of what is decided
 KEEP, LEAVE_OUT = "keep", "drop"
@@ -146,7 +146,7 @@ class Suspects(OfData):
             {"rows": rows, "decided": self.decided, "longest": LONGEST, "warning": warning},
             f"Suspect images, {NAMES[self.kind]}",
             {"decided": (words(LONGEST), "decided")},
-            still=tuple(side_by_side(*still[at : at + 3]) for at in range(0, min(STILL, len(still)), 3)),
+            still=in_rows(still[:STILL], 3),
         )
 
     def mended(self, found: Recorded) -> tuple[tuple[str, str | None], ...]:

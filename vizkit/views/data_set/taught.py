@@ -72,7 +72,10 @@ class Taught(OfData):
         label, answer = found.labels[found.target[row]], answer_of(found, row)
         labels = [found.labels[found.target[each]] for each in against]
         most = Counter(labels).most_common(1)[0][0] if labels else ""
-        yield Said(of_taught(label, answer, most, labels.count(answer), len(labels)))
+        said = of_taught(label, answer, most, labels.count(answer), len(labels))
+        if found.faults[row].marked:
+            said += f" {of_mark(sum(found.faults[each].marked for each in against), len(against))}"
+        yield Said(said)
         asked = (Heading("The error"), *grid(of, found, [row], f"The error: {described(found, row)}"))
         both = [
             block
@@ -84,8 +87,6 @@ class Taught(OfData):
             for block in (Heading(title), *grid(of, found, rows, alt))
         ]
         yield side_by_side(asked, both, widths=(1, 4))
-        if found.faults[row].marked:
-            yield Line(of_mark(sum(found.faults[each].marked for each in against), len(against)))
         train = int((found.splits == "train").sum())
         yield from read_so(found, [row, *against, *speaks])
         every = f"{train or len(found) - 1:,} {'training images' if train else 'other images of the set'}"

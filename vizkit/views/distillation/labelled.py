@@ -32,7 +32,7 @@ def sets(of: Sequence[Subject]) -> list[str]:
 def awaited(of: Subject, name: str | None, folder: str) -> str:
     """What is still to be chosen, in a sentence; "" where nothing is."""
     missing = name == FOLDER and folder not in of.folders
-    return "Choose a folder with a folder of images for each class." if missing else ""
+    return "Choose a folder or a zip file with a folder of images for each class." if missing else ""
 
 
 def opened(of: Subject, name: str | None, folder: str, images: int, size_px: int) -> ImageSet:

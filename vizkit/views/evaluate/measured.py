@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from vizkit.analysis.remarks.evaluation import leader, most_frequent_mistake, placed, worst_calibrated
+from vizkit.analysis.remarks.evaluation import calibrated, leader, most_frequent_mistake, placed
 from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.evaluation.measures import BINS, confusion
 from vizkit.evaluation.outcome import Outcome
@@ -15,9 +15,8 @@ from vizkit.figure.evaluation.confusion import confusion as drawn
 from vizkit.figure.evaluation.reliability import reliability
 from vizkit.figure.palette import CLASSES
 from vizkit.figure.sequences.word_matrix import WordMatrix
-from vizkit.percent import in_percent
-from vizkit.views import bundled
-from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table, side_by_side
+from vizkit.percent import in_percent, rounded
+from vizkit.views.blocks import Block, Chart, Code, Line, Matrix, Said, Table
 
 CALIBRATED = (
     "On the dashed line accuracy equals confidence. Bars below it: overconfident; above it: underconfident; pale ones "
@@ -49,7 +48,7 @@ def finding(found: Outcome, chosen: Sequence[str]) -> str:
         return placed(first, right[first], len(found.rows), [a for a, b in apart if b == first], worse)
     ece = {name: row.measures.ece for name, row in rows.items()}
     said = leader(right, len(found.rows), worse)
-    return " ".join(filter(None, (said, worst_calibrated(first, ece, rows[first].measures.surer))))
+    return " ".join(filter(None, (said, calibrated(first, ece, rows[first].measures.surer))))
 
 
 def nearest(found: Outcome) -> Iterator[Block]:
@@ -78,13 +77,6 @@ def accuracies(found: Outcome) -> Iterator[Block]:
     yield Chart(figure, f"Wrong answers with 95 % intervals: {said}", "Wrong answers, with 95 % intervals")
 
 
-def unusual(found: Outcome) -> str:
-    """What is unusual about the networks of the models."""
-    known = ((row.name, bundled.known(row.source)) for row in found.models)
-    does = [f"{name} {bundled.UNUSUAL[each.kind]}." for name, each in known if each and each.kind in bundled.UNUSUAL]
-    return " ".join(does)
-
-
 HELPS = {
     "Accuracy, %": "Share of right first answers.",
     "95 % interval": "Where the accuracy would lie for other such images, 95 times in 100: bootstrap over the "
@@ -99,11 +91,11 @@ def row_of(row: Any) -> dict[str, str | float | None]:
     value, low, high = ends(measured.accuracy)
     return {
         "Model": row.name,
-        "Accuracy, %": round(100 * value, 2),
+        "Accuracy, %": rounded(value, 1),
         "95 % interval": f"{in_percent(low, 1)} to {in_percent(high, 1)}",
-        "Top-5, %": None if measured.top5 is None else round(100 * measured.top5, 2),
-        "Loss, nats": round(measured.loss, 3),
         "ECE": round(measured.ece, 3),
+        "Loss, nats": round(measured.loss, 3),
+        "Top-5, %": None if measured.top5 is None else rounded(measured.top5, 1),
         "Parameters, M": round(row.parameters / 1e6, 2),
         "Input": f"{row.size_hw[0]} × {row.size_hw[1]}",
     }
@@ -209,13 +201,6 @@ def by_class(found: Outcome, model: int) -> Iterator[Block]:
         for row in found.models[model].measures.classes
     )
     yield Table(rows, "Precision and recall by class", helps=helps)
-
-
-def calibration(found: Outcome) -> Iterator[Block]:
-    yield Line(CALIBRATED)
-    charts = [calibration_of(found, model) for model in range(len(found.models))]
-    for start in range(0, len(charts), 3):
-        yield side_by_side(*charts[start : start + 3])
 
 
 def calibration_of(found: Outcome, model: int) -> Chart:

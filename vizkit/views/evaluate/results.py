@@ -5,8 +5,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
 from vizkit.analysis.remarks.evaluation import absent
 from vizkit.analysis.remarks.remark import joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
@@ -18,7 +16,6 @@ from vizkit.views import bundled
 from vizkit.views.blocks import (
     Block,
     Canvas,
-    Columns,
     Download,
     Folded,
     Heading,
@@ -30,6 +27,7 @@ from vizkit.views.blocks import (
     Process,
     Said,
     Table,
+    in_rows,
     side_by_side,
 )
 from vizkit.views.controls import choice, number
@@ -39,7 +37,6 @@ from vizkit.views.evaluate.measured import (
     OTHERS,
     accuracies,
     by_class,
-    calibration,
     calibration_of,
     ends,
     finding,
@@ -50,7 +47,6 @@ from vizkit.views.evaluate.measured import (
     row_of,
     smaller,
     spoken_of,
-    unusual,
 )
 from vizkit.views.evaluate.recorded import PICTURES, judging, pictures_of, runs_of, together
 from vizkit.views.subject import Subject
@@ -176,6 +172,13 @@ class Results(View):
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
             yield Hint(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
+            name = self.evaluated or offered([of], self)[0]
+            yield Folded(f"Other models on {PICTURES.get(name)}", partial(self.results, of, found, model))
+        else:
+            yield from self.results(of, found, model)
+
+    def results(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
+        names = [row.name for row in found.models]
         tested = {row.source for row in found.models}
         others = [name for name in of.chosen if name not in tested and not name.startswith("run:")]
         if others:
@@ -191,12 +194,10 @@ class Results(View):
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
-        notes = filter(None, (CALIBRATED, unusual(found), *found.notes, smaller(found)))
-        yield side_by_side(*(calibration_of(found, each) for each in both), map(Line, notes))
+        yield side_by_side(*(calibration_of(found, each) for each in both), map(Line, (CALIBRATED, *found.notes)))
         yield Table(tuple(map(row_of, found.models)), "Models and their measures", helps=HELPS)
         yield Folded("Which model is better than which", partial(pairs, found))
-        yield Folded("Every model by itself", partial(self.each, of, found, model))
-        yield Folded("Calibration", partial(calibration, found))
+        yield Folded(f"Precision and recall of {names[model]}", partial(by_class, found, model))
         yield Folded("How this was made", lambda: made(found, about(found)))
         yield Download("Table (CSV)", lambda: tables.models_csv(found).encode())
         yield Download("Every answer (CSV)", lambda: tables.pictures_csv(found).encode())
@@ -208,18 +209,6 @@ class Results(View):
                 "confusion": [confusion(judged, len(found.labels)) for judged in found.judged],
             }
         )
-
-    def each(self, of: Subject, found: Outcome, chosen: int) -> Iterator[Block]:
-        """What is seen of the model in detail, of all others too; and their classes."""
-        for model, row in enumerate(found.models):
-            yield Heading(row.name)
-            classes = by_class(found, model)
-            if model == chosen:
-                yield from classes
-                continue
-            images = browsing.ordered(found.judged[model], np.arange(len(found.rows)), HARDEST)[:AT_ONCE].tolist()
-            pictures = (Heading(f"The hardest images for {row.name}"), *self.shown(of, found, model, images))
-            yield side_by_side((*matrix(found, model), *classes), pictures, widths=(1, 1.1))
 
     # ---- the pictures ------------------------------------------------------------------------------------------------
     def pictures(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
@@ -244,8 +233,10 @@ class Results(View):
             yield Line("No image passes.")
             yield Hint("Choose other answers.")
             return
-        if len(images) > AT_ONCE:
-            yield Line(f"{at_once.start + 1:,} to {at_once.stop:,}.")
+        part = f"{at_once.start + 1:,} to {at_once.stop:,}. " if len(images) > AT_ONCE else ""
+        hardest = "The hardest have the least probability of their label." if self.order == HARDEST else ""
+        if part or hardest:
+            yield Line(f"{part}{hardest}")
         yield from self.shown(of, found, model, images[at_once].tolist())
 
     def shown(self, of: Subject, found: Outcome, model: int, images: Sequence[int]) -> Iterator[Block]:
@@ -269,11 +260,12 @@ class Results(View):
             return f"{label}, {Path(found.places[image]).name}", pictures[int(found.rows[image])][0]
 
         source = found.models[model].source
+        yield Line(legend([row.name for row in in_detail(found.models, model)]))
         yield Canvas(
             "vizkit_evaluated",
-            {"tiles": [tile(found, image, url) for image, url in small.items()]},
+            {"tiles": [tile(found, image, url, model) for image, url in small.items()]},
             "Images with the answers of the models",
-            still=tuple(still(found, shown, pictures)),
+            still=in_rows([still(found, image, pictures, model) for image in shown], BESIDE),
             picture=picture,
             model=source if bundled.known(source) or source in of.chosen else "",
         )
@@ -289,6 +281,8 @@ def url_of(digest: str, row: int, name: str) -> str:
 
 
 def about(found: Outcome) -> Iterator[str]:
+    if said := smaller(found):
+        yield said
     for row in found.models:
         height, width = row.size_hw
         seen = f"sees {height} × {width} pixels, on {row.device}, weights {row.weights[:16]}"
@@ -296,7 +290,20 @@ def about(found: Outcome) -> Iterator[str]:
     yield f"With {', '.join(f'{package} {number}' for package, number in found.versions.items())}."
 
 
-def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
+def in_detail(each: Sequence[Any], model: int) -> list[Any]:
+    """That of one model first."""
+    return [each[model], *each[:model], *each[model + 1 :]]
+
+
+def legend(names: Sequence[str]) -> str:
+    """How the answers below an image are read."""
+    first, *others = names
+    more = f"; the marks below are of {joined(others)}, in this order" if others else ""
+    return f"Bold: the label. ✓ right, ✗ wrong: the answer of {first} and its probability{more}."
+
+
+def tile(found: Outcome, image: int, url: str, detail: int) -> dict[str, Any]:
+    """The answer of the model in detail first."""
     answered = [
         {
             "model": row.name,
@@ -307,21 +314,12 @@ def tile(found: Outcome, image: int, url: str) -> dict[str, Any]:
         for model, (row, judged) in enumerate(zip(found.models, found.judged, strict=True))
     ]
     label = found.labels[int(found.target[image])]
-    return {"picture": url, "label": label, "place": found.places[image], "answers": answered}
+    return {"picture": url, "label": label, "place": found.places[image], "answers": in_detail(answered, detail)}
 
 
-def still(found: Outcome, images: Sequence[int], pictures: ImageSet) -> Iterator[Block]:
+def still(found: Outcome, image: int, pictures: ImageSet, model: int) -> Picture:
     """The same on paper."""
-    columns = [tuple(answered(found, image, pictures)) for image in images]
-    columns += [()] * (-len(columns) % BESIDE)
-    for start in range(0, len(columns), BESIDE):
-        yield Columns(tuple(columns[start : start + BESIDE]))
-
-
-def answered(found: Outcome, image: int, pictures: ImageSet) -> Iterator[Block]:
-    each = tile(found, image, "")
-    yield Picture(pictures[int(found.rows[image])][0], each["label"])
-    yield Said(each["label"])
-    for by in each["answers"]:
-        mark, answer = ("✓", "") if by["right"] else ("✗", f": {by['answer']}")
-        yield Line(f"{mark} {by['model']}{answer} {by['sure']} %")
+    each = tile(found, image, "", model)
+    (mark, *others), first = ["✗✓"[by["right"]] for by in each["answers"]], each["answers"][0]
+    caption = f"{each['label']}: {mark} {first['answer']} {first['sure']} % {' '.join(others)}".rstrip()
+    return Picture(pictures[int(found.rows[image])][0], each["label"], caption)

@@ -1,4 +1,4 @@
-// Pictures with the answers of all models below, and two buttons for each that open it in Explore or in Relevance.
+// Pictures with the answer of a model in words below, those of others as marks, and two buttons for each that open it in Explore or in Relevance.
 export default function ({ data, parentElement, setTriggerValue }) {
   const make = (tag, text = '', name = '') => Object.assign(document.createElement(tag), { textContent: text, className: name })
   const root = parentElement.querySelector('section')
@@ -11,19 +11,26 @@ export default function ({ data, parentElement, setTriggerValue }) {
     image.alt = `Image of ${tile.label}`
     image.title = tile.place
     caption.append(make('b', tile.label))
-    for (const { model, answer, sure, right } of tile.answers) {
-      const verdict = right === null ? '' : right ? 'right' : 'wrong'  // none where the model does not know the label
-      const line = make('p', '', verdict)
-      line.title = `${model}: ${answer}, ${sure} %${verdict && ', ' + verdict}`
-      if (verdict) {
+    const verdict = ({ right }) => right === null ? '' : right ? 'right' : 'wrong'  // none where the model does not know the label
+    const line = each => {
+      const { model, answer, sure, right } = each, said = verdict(each), own = make('span', '', said)
+      own.title = `${model}: ${answer}, ${sure} %${said && ', ' + said}`
+      if (said) {
         const mark = make('span', right ? '✓' : '✗', 'mark')
         mark.setAttribute('role', 'img')
-        mark.setAttribute('aria-label', verdict)
-        line.append(mark)
+        mark.setAttribute('aria-label', `${model}: ${answer}, ${said}`)
+        own.append(mark)
       }
-      line.append(make('span', tile.answers.length > 1 ? `${model}: ${answer}` : answer, 'answer'), make('span', `${sure} %`, 'sure'))
-      caption.append(line)
+      return own
     }
+    const [first, ...others] = tile.answers
+    if (first) {
+      const words = make('p', '', verdict(first))
+      words.append(line(first), make('span', first.answer, 'answer'), make('span', `${first.sure} %`, 'sure'))
+      caption.append(words)
+    }
+    if (others.length) caption.append(make('p'))
+    others.forEach(each => caption.lastChild.append(line(each)))
     const actions = make('div', '', 'actions')
     for (const page of data.pages ?? []) {
       const button = make('button', page)

@@ -38,7 +38,7 @@ export default function ({ data, parentElement, setStateValue }) {
       textContent: left ? `Mend all ${left} labels here as suggested` : 'No suggested label here is left to decide' })
     const anyProposed = data.warning && !data.alone && data.rows.some(row => row.proposal)
     const warning = make('small', { className: 'warning', textContent: data.warning })
-    root.replaceChildren(...(anyProposed ? [whole, ...(left ? [warning] : [])] : []), ...data.rows.map(row => {
+    root.replaceChildren(...data.rows.map(row => {
       const key = keyOf(row), done = now.get(key)
       const choices = [['keep', 'Keep'], ...(row.proposal ? [[String(row.label_number), `Mend: ${row.proposal}`]] : []), ['drop', 'Leave out']]
       const buttons = choices.map(([what, words]) => {
@@ -51,7 +51,7 @@ export default function ({ data, parentElement, setStateValue }) {
       return make('article', { className: done ? 'done' : '' }, make('div', { className: 'pictures' }, ...figures),
         make('div', { className: 'words' }, make('b', { textContent: row.label }), make('p', { textContent: row.said }), make('small', { textContent: row.place }),
           ...(data.alone ? [] : [make('nav', {}, ...buttons)])))
-    }))
+    }), ...(anyProposed ? [...(left ? [warning] : []), whole] : []))
     root.dataset.decided = now.size
     said.textContent = data.alone ? '' : now.size ? `${now.size} decided. Save gives all of them as a table; no file is changed.` : 'Nothing is decided yet; no file is ever changed.'
   }

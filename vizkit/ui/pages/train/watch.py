@@ -7,10 +7,10 @@ import streamlit as st
 
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui import host
+from vizkit.ui.plain import in_words
 from vizkit.ui.session.address import stay
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_watch
-from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views import VIEWS, class_of
 from vizkit.views.view import How
 from vizkit.work_folder import steps_in

@@ -12,14 +12,13 @@ from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another
 from vizkit.training.experiments.size_results import method_of, seconds_of
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
-from vizkit.ui.plain import plain
+from vizkit.ui.plain import in_words, plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.series import series
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets.data_choice import changed, preview
 from vizkit.ui.widgets.run_watch import progress_line
-from vizkit.ui.widgets.time_estimate import in_words
 from vizkit.views.distillation.teacher_gain import SHIPPED
 
 FOLDER = "a folder on this machine"
@@ -255,31 +254,3 @@ def _progress_of(planned: Planned, states: dict[str, str]) -> None:
     begun = [name for name, state in states.items() if state not in ("", "done")]
     for name in begun:
         progress_line(planned.run(name), states[name])
-    if done:
-        with st.expander(f"Finished runs, in {plain(planned.folder.as_posix())}", icon=":material/checklist:"):
-            finished([planned.run(name) for name, state in states.items() if state == "done"])
-
-
-def finished(done: list[RunFolder]) -> None:
-    import pandas as pd
-
-    rows = [
-        {
-            "Run": run.name,
-            "Best validation": max((epoch["val_accuracy"] for epoch in run.metrics()), default=None),
-            "Test": run.read("result.json").get("test_accuracy"),
-            "Minutes": sum(epoch["seconds"] for epoch in run.metrics()) / 60,
-        }
-        for run in done
-    ]
-    percent = st.column_config.NumberColumn(format="percent")
-    st.dataframe(
-        pd.DataFrame(rows),
-        hide_index=True,
-        height="content",
-        column_config={
-            "Best validation": percent,
-            "Test": percent,
-            "Minutes": st.column_config.NumberColumn(format="%.1f"),
-        },
-    )

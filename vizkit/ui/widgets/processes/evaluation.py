@@ -20,12 +20,12 @@ from vizkit.ui.session.evaluations import Request, evaluations, request_for, req
 from vizkit.ui.session.runner import ACTIVE, JobError
 from vizkit.ui.sidebar import folders
 from vizkit.ui.widgets import data_choice
+from vizkit.ui.widgets.data_choice import ARCHIVE, FOLDER
 from vizkit.ui.widgets.known import chip_of, chip_of_typed, chips
 from vizkit.views import bundled
 from vizkit.views.evaluate.recorded import PICTURES
 from vizkit.views.trained import has_learned, run_of, trained_detectors
 
-FOLDER, ARCHIVE = "a folder on this machine", "a zip file"
 USUAL = "as the data have it"
 FIRST_IMAGES = 500
 PREVIEW_PX = 112
