@@ -50,7 +50,7 @@ def turn(run: RunFolder, epoch: int) -> None:
     before, st.session_state[TURNED] = st.session_state.get(TURNED, len(metrics)), epoch
     ends = along(metrics, "step", steps_of(run))
     if before != epoch and kept and ends:
-        st.session_state[LEARNED_STEP] = at_or_before(ends[epoch - 1], kept)
+        st.session_state[LEARNED_STEP] = at_or_before(int(ends[epoch - 1]), kept)
 
 
 def turned_to(run: RunFolder) -> int:
