@@ -62,8 +62,9 @@ def head_grid(
     if chance:
         veil = np.full(values.shape, np.nan)
         veil[tuple(np.transpose([*chance]))] = 0.0
-        white = [[0, LIGHT], [1, LIGHT]]
-        figure.add_trace(go.Heatmap(z=veil, colorscale=white, opacity=PALE, showscale=False, hoverinfo="skip"))
+        limits = {"zmin": figure.data[0].zmin, "zmax": figure.data[0].zmax}
+        white = {"colorscale": [[0, LIGHT], [1, LIGHT]], "opacity": PALE, "showscale": False, "hoverinfo": "skip"}
+        figure.add_trace(go.Heatmap(z=veil, **limits, **white))
     if chosen is not None:
         framed(figure, *chosen, colour=OTHERS)
     numbers = [str(n + 1) for n in range(heads)]
