@@ -16,7 +16,6 @@ from vizkit.analysis.attribution.layer_product import (
     spread,
     start,
     stream,
-    through,
     times,
 )
 from vizkit.geometry import all_ids, merging
@@ -62,13 +61,6 @@ def windows():
 
 
 # ---- one layer -------------------------------------------------------------------------------------------------------
-def test_rows_go_through_windows_and_padding_takes_its_part():
-    factor = Factor(windows(), None, 0.25, 0.75, False)
-    rows = torch.tensor([[0.0, 0, 1], [0.5, 0.5, 0]]).double()
-    found = times(Mass(rows, torch.tensor([0.1, 0.0]).double(), ROW), factor)
-    close(found.rows, [[0, 0, 0.25 + 0.75 * 0.8], [0.5375, 0.4625, 0]])
-    close(found.padding, [0.1 + 0.75 * 0.2, 0])
-    assert found.tokens == ROW
 
 
 def test_rows_of_a_mixture_are_divided_by_their_sums():
@@ -97,32 +89,6 @@ def test_a_layer_that_is_the_identity_is_not_even_read():
     mass = Mass(row_of(0.2, 0.3, 0.5), torch.zeros(1).double(), ROW)
     assert times(mass, Factor(windows(), None, 1.0, 0.0, False)) is mass
     assert times(mass, Factor(windows(), None, 1.0, 0.0, True)) is not mass
-
-
-def test_only_the_class_token_asks_in_class_attention_and_patches_stay():
-    asks = layer([[[0.5, 0.3, 0.2]]], CLASS, WHOLE)
-    factor = Factor(asks, None, 0.5, 0.5, True)
-    once = times(Mass(row_of(1.0), torch.zeros(1).double(), CLASS), factor)
-    assert once.tokens == WHOLE
-    close(once.rows, [[0.75, 0.15, 0.1]])
-    close(times(once, factor).rows, [[0.5625, 0.2625, 0.175]])
-    close(through([factor, factor], row_of(1.0)).rows, [[0.5625, 0.2625, 0.175]])
-
-
-def test_pooled_tokens_have_no_identity_to_fall_back_on():
-    merge = merging("merging", Tokens("fine", (), (1, 4)), Tokens("coarse", (), (1, 2)), window=(1, 2))
-    found = through([Factor(merge, None, 0.5, 0.5, True)], row_of(0.25, 0.75))
-    close(found.rows, [[0.125, 0.125, 0.375, 0.375]])
-    pool = layer([[[0.1, 0.6, 0.3]]], Tokens("pool", ("pool",)), WHOLE)
-    close(through([Factor(pool, None, 0.9, 0.1, True)], row_of(1.0)).rows, [[0.1, 0.6, 0.3]])
-
-
-def test_the_last_layer_comes_first():
-    first = layer([[[0.0, 1.0], [1.0, 0.0]]], Tokens("a", (), (1, 2)), Tokens("a", (), (1, 2)))
-    second = layer([[[0.3, 0.7], [1.0, 0.0]]], Tokens("a", (), (1, 2)), Tokens("a", (), (1, 2)))
-    found = through([Factor(each, None, 0.0, 1.0, False) for each in (first, second)], row_of(1.0, 0.0))
-    close(found.rows, [[0.7, 0.3]])
-    close(found.padding, [0])
 
 
 @pytest.mark.parametrize("mixed", [False, True])

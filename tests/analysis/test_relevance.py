@@ -213,59 +213,16 @@ def cams(values, gradient):
     return (values * average).sum(-1).relu(), (values * gradient).sum(-1).relu()
 
 
-def test_class_activation_of_a_resnet_is_autograd_by_hand(small_resnet):
-    pixels = image(1, (96, 160))
-    logit, (stage,) = watched(small_resnet.model, pixels, small_resnet.model.layer4)
-    (gradient,) = torch.autograd.grad(logit, [stage])
-    expected = cams(stage[0].detach().permute(1, 2, 0), gradient[0].permute(1, 2, 0))
-    trace = traced(small_resnet, pixels)
-    assert cam_layer(trace).tokens.grid == GRID
-    close(grad_cam(trace), expected[0])
-    close(hires_cam(trace), expected[1])
-
-
-def test_class_activation_of_a_vit_is_autograd_by_hand(small_vit):
-    """The class token alone is read: the last layer at which places count is the input of the last attention."""
-    pixels = image(1)
-    logit, (entering,) = watched(small_vit.model, pixels, small_vit.model.blocks[-1].norm1)
-    (gradient,) = torch.autograd.grad(logit, [entering])
-    expected = cams(*(t[0, 1:].detach().view(*GRID, -1) for t in (entering, gradient)))
-    trace = traced(small_vit, pixels)
-    assert cam_layer(trace).name == "into the last attention"
-    close(grad_cam(trace), expected[0])
-    close(hires_cam(trace), expected[1])
-
-
-@pytest.mark.parametrize("kind", ["swin", "mean"])
-def test_class_activation_where_the_head_takes_the_mean(small_swin, kind):
+def test_class_activation_where_the_head_takes_the_mean():
     """Then the gradient is the same at every place, and both maps are the class activation map of Zhou et al. 2016."""
-    if kind == "swin":
-        loaded, pixels = small_swin, image(1, SWIN["img_size"])
-    else:
-        loaded, pixels = made("test_vit", depth=3, class_token=False, global_pool="avg", fc_norm=False), image(1)
+    loaded, pixels = made("test_vit", depth=3, class_token=False, global_pool="avg", fc_norm=False), image(1)
     logit, (final,) = watched(loaded.model, pixels, loaded.model.norm)
     (gradient,) = torch.autograd.grad(logit, [final])
-    grid = final.shape[1:3] if kind == "swin" else GRID
-    expected = cams(*(t[0].detach().reshape(*grid, -1) for t in (final, gradient)))
+    expected = cams(*(t[0].detach().reshape(*GRID, -1) for t in (final, gradient)))
     trace = traced(loaded, pixels)
     assert cam_layer(trace).name == "before the head"
     close(grad_cam(trace), expected[0])
     close(hires_cam(trace), expected[0])
-
-
-def test_before_a_normalisation_gradient_times_feature_is_nothing(small_vit):
-    """Why the features are taken after it: HiResCAM of raw block outputs is rounding only."""
-    logit, (raw, entering) = watched(
-        small_vit.model, image(1), small_vit.model.blocks[-2], small_vit.model.blocks[-1].norm1
-    )
-    gradients = torch.autograd.grad(logit, [raw, entering])
-    before, after = (
-        (t.detach() * g)[0, 1:].sum(-1).abs().max() for t, g in zip((raw, entering), gradients, strict=True)
-    )
-    raw = raw.detach()
-    vector = (raw[0, 1:].norm(dim=-1) * gradients[0][0, 1:].norm(dim=-1)).max()
-    print(f"before {float(before / vector):.1e} of the largest product of lengths, after {float(after / vector):.1e}")
-    assert before < after / 20
 
 
 def test_relevance_through_swin(small_swin):
@@ -301,12 +258,6 @@ def test_an_image_does_not_depend_on_the_one_before(small_vit, small_resnet):
         assert not torch.equal(method(again), method(traced(small_vit, image(5))))
 
 
-def test_another_class_is_another_map(small_vit):
-    one, two = traced(small_vit, image(1), 0), traced(small_vit, image(1), 1)
-    for method in METHODS:
-        assert not torch.allclose(method(one), method(two), rtol=1e-2)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_without_a_class_there_is_no_map(method, small_vit, small_resnet):
     for loaded, pixels in ((small_vit, image(1)), (small_resnet, image(1, (96, 160)))):
@@ -314,15 +265,7 @@ def test_without_a_class_there_is_no_map(method, small_vit, small_resnet):
             method(traced(loaded, pixels, None))
 
 
-@pytest.mark.parametrize("method", METHODS[:3])
-def test_a_network_without_attention_says_so(method, small_resnet):
-    with pytest.raises(NotApplicable, match="attention"):
-        method(traced(small_resnet, image(1, (96, 160))))
-
-
-def test_legrad_needs_a_head_that_reads_every_layer(small_swin):
-    with pytest.raises(NotApplicable, match="does not allow"):
-        legrad(traced(small_swin, image(1, SWIN["img_size"])))
+def test_legrad_needs_a_head_that_reads_every_layer():
     with pytest.raises(NotApplicable, match="does not allow"):
         legrad(traced(made("test_vit3", depth=2), image(1)))
 

@@ -191,6 +191,7 @@ def test_a_table_that_would_fill_the_memory_is_not_read(files, tmp_path, monkeyp
         assert len(open_source(file).items(0)) == (1 if name == "zeros" else 100)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("nested", [False, True])
 def test_an_image_that_stands_there_often_is_in_memory_once(files, tmp_path, nested):
     many = open_source(str(table(tmp_path / "many.parquet", [("a.png", "red", bytes(2**20))] * 200, 200, nested)))

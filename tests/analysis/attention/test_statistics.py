@@ -108,13 +108,6 @@ def test_agrees_with_plain_loops(name):
     assert list(found.special) == list(attention.key.special)
 
 
-def test_the_loops_can_tell_a_transposed_grid():
-    tokens = Tokens("patches", (), (GRID[1], GRID[0]), stride=STRIDE)
-    right = whole_image(0)
-    wrong = Attention("t", right.weights, tokens, tokens, right.query_ids, right.key_ids)
-    assert float(mean_distance_px(wrong)[0]) != pytest.approx(by_loops(right, 0)[0], rel=1e-3)
-
-
 def test_distance_by_hand():
     # One row of three patches, 10 pixels apart. Row 0 pays ¼ ¼ ½: 0·¼ + 10·¼ + 20·½ = 12.5; row 1 only itself: 0; row 2
     # all to row 0: 20. Mean 32.5 / 3.
@@ -125,17 +118,6 @@ def test_distance_by_hand():
     found = layer(attention)
     assert float(found.itself[0]) == pytest.approx((0.25 + 1 + 0) / 3)
     assert float(mean_entropy(attention)[0]) == pytest.approx((1.5 * math.log(2)) / 3)
-
-
-def test_attention_to_the_class_token_does_not_shorten_the_distance():
-    plain = random_weights(1, 1, 11, 11)
-    plain[..., 0] = 0
-    plain = plain / plain.sum(-1, keepdim=True)
-    drained = plain * 0.1
-    drained[..., 0] = 0.9
-    expected = mean_distance_px(whole_image(1, plain))
-    assert_close(mean_distance_px(whole_image(1, drained)), expected)
-    assert float(layer(whole_image(1, drained)).special["s0"][0]) == pytest.approx(0.9)
 
 
 def test_a_row_that_pays_nothing_to_patches_is_left_out():
@@ -217,13 +199,6 @@ def test_spread_by_hand():
     for values in (deviation[0].distance_px, deviation[0].entropy, deviation[0].special["cls"], deviation[0].padding):
         assert values.tolist() == pytest.approx([expected, 2 * expected])
     assert mean[0].name == "blocks.0"
-
-
-def test_two_images_have_a_spread():
-    """2 and 4 are 3 ± √2."""
-    mean, deviation = spread([toy_layer(2.0), toy_layer(4.0)])
-    assert mean[0].distance_px.tolist() == [3, 6]
-    assert deviation[0].distance_px.tolist() == pytest.approx([2**0.5, 8**0.5])
 
 
 def test_a_token_without_a_place_behind_the_grid_has_no_distance():
