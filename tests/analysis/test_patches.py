@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import vizkit
+from tests.toys import trace_of
 from vizkit.analysis.attention.patches import (
     cost,
     exchanged,
@@ -25,11 +26,7 @@ from vizkit.analysis.attention.patches import (
 from vizkit.analysis.attention.token_norms import norms_of, token_norms
 from vizkit.datasets import samples
 from vizkit.models.probes.parts import patch_embedding
-from vizkit.traces import Check, Features, NotApplicable, Tokens, Trace
-
-
-def trace_of(*features):
-    return Trace("toy", (32, 48), torch.zeros(2), (), features, Check(0.0, 0, 0, 0.0))
+from vizkit.traces import Features, NotApplicable, Tokens
 
 
 def test_patches_are_cut_row_by_row_and_flattened_channel_row_column():
@@ -61,7 +58,7 @@ def test_patches_times_weight_are_what_timm_embeds(name, size):
 
 
 def test_a_hybrid_embeds_a_feature_map_and_a_cnn_nothing(cnn):
-    loaded = vizkit.load("vit_small_r26_s32_224", pretrained=False, image_size=(64, 96))
+    loaded = vizkit.load("vit_small_r26_s32_224", pretrained=False, image_size=(64, 96), model_args={"depth": 1})
     found = patch_embedding(loaded, torch.randn(1, 3, 64, 96))
     assert found.weight is None
     assert found.vectors.shape == (2, 3, 384)

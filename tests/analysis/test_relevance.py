@@ -8,15 +8,14 @@ from torch.testing import assert_close
 
 from tests.analysis.conftest import GRID, SIZE, SWIN, TARGET, image, made, traced
 from tests.drawn import seeded
+from tests.toys import attending, trace_of
 from vizkit.analysis.attribution.generic_relevance import generic_relevance
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam, hires_cam
 from vizkit.analysis.attribution.gradient_rollout import gradient_rollout
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
-from vizkit.geometry import all_ids, merging
 from vizkit.models import families
-from vizkit.models.recording.recorder import Recorder
 from vizkit.models.sources.loaded import described
-from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
+from vizkit.traces import Features, NotApplicable, Tokens
 
 METHODS = [gradient_rollout, generic_relevance, legrad, grad_cam, hires_cam]
 
@@ -60,8 +59,8 @@ def toy(*gradients, target=0):
     for weights, gradient in zip(rows, gradients, strict=True):
         both = torch.tensor([gradient, gradient])[None]
         one = torch.tensor([weights, weights])[None]
-        layers.append(Attention("toy", one, TOKENS, TOKENS, all_ids(3), all_ids(3), gradient=both))
-    return Trace("toy", (16, 32), torch.zeros(2), tuple(layers), (), Check(0.0, 2, 2, 0.0), target)
+        layers.append(attending(one, TOKENS, gradient=both))
+    return trace_of(*layers, target=target)
 
 
 FIRST = [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, -5.0, 0.0]]  # Ā₁: patch 1 takes .2 · 1 from patch 2
@@ -72,36 +71,6 @@ def test_generic_relevance_by_hand():
     # R = (I + Ā₂)(I + Ā₁): the class row is e_cls + .2 e_1, then .2 e_1 becomes .2 e_1 + .2 · .2 e_2.
     assert_close(generic_relevance(toy(FIRST, LAST)), torch.tensor([[0.2, 0.04]]))
     assert_close(generic_relevance(toy(FIRST, LAST), start_layer=1), torch.tensor([[0.2, 0.0]]))
-
-
-def test_generic_relevance_leaves_the_identity_out():
-    # Rows of the patches: e_1 + .2 e_2 and e_2; their mean without ½ e_1 + ½ e_2.
-    assert_close(generic_relevance(toy(FIRST, LAST), "mean"), torch.tensor([[0.0, 0.1]]))
-
-
-def test_gradient_rollout_by_hand():
-    # The class row ½ + ½ · .2 e_1 over .6, the row of patch 1 ½ + ½ · .2 e_2 over .6: of what reaches the patches,
-    # 5 parts stay at patch 1 and 1 goes to patch 2.
-    assert_close(gradient_rollout(toy(FIRST, LAST)), torch.tensor([[5 / 6, 1 / 6]]))
-
-
-def test_heads_are_clamped_before_their_mean():
-    trace = toy(FIRST, LAST)
-    opposed = trace.attention[1].gradient * torch.tensor([1.0, -3.0])[:, None, None]
-    layers = (trace.attention[0], replace(trace.attention[1], gradient=opposed))
-    # Head 1 gives .2 · 1 to patch 1, head 2 (turned round) .6 · 3 to patch 2; then halved.
-    expected = torch.tensor([[0.1, 0.1 * 0.2 + 0.9]])
-    assert_close(generic_relevance(replace(trace, attention=layers)), expected)
-
-
-def test_relevance_through_merging_by_hand():
-    fine, coarse = Tokens("fine", (), (2, 4)), Tokens("coarse", (), (1, 2))
-    gradient = torch.tensor([[[[0.0, 0.8], [0.0, 0.0]]]])
-    even = Attention("a", torch.full((1, 1, 2, 2), 0.5), coarse, coarse, all_ids(2), all_ids(2), gradient=gradient)
-    layers = (merging("m", fine, coarse), even)
-    trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 1, 1, 0.0), 0)
-    # The mean of the rows gains ½ · .5 · .8 = .2 at the right cell, a quarter of it for each of its patches.
-    assert_close(generic_relevance(trace), torch.tensor([[0.0, 0, 0.05, 0.05]] * 2))
 
 
 def test_legrad_by_hand():
@@ -117,46 +86,6 @@ def test_legrad_by_hand():
 def cam_trace(values, gradient, target=0):
     features = Features("late", torch.tensor(values), TOKENS, torch.tensor(gradient))
     return replace(toy(FIRST, LAST), cam_features=(features,), target=target)
-
-
-def test_class_activation_by_hand():
-    values, gradient = [[9.0, 9.0], [1.0, 2.0], [3.0, -1.0]], [[7.0, 7.0], [1.0, 0.0], [3.0, 2.0]]
-    # α = (2, 1): 2 + 2 and 6 − 1. Place by place: 1 and 9 − 2.
-    assert_close(grad_cam(cam_trace(values, gradient)), torch.tensor([[4.0, 5.0]]))
-    assert_close(hires_cam(cam_trace(values, gradient)), torch.tensor([[1.0, 7.0]]))
-
-
-class TwoLayers(torch.nn.Module):
-    """Two patches, two layers of one head, attention as given: Y = A₁ X, Z = A₂ Y, and the logit is Z's first entry."""
-
-    FIRST, LAST = torch.tensor([[0.75, 0.25], [0.5, 0.5]]), torch.tensor([[0.5, 0.5], [0.1, 0.9]])
-
-    def forward(self, values):
-        for weights in (self.FIRST, self.LAST):
-            scores = weights.log()[None, None] + 0 * values.sum()  # in the graph, as those of a model are
-            attend = torch.nn.functional.scaled_dot_product_attention
-            values = attend(scores, torch.eye(2)[None, None], values, scale=1.0)
-        return values[0, 0, :1, 0]
-
-
-def test_the_gradient_is_after_the_softmax_and_of_the_same_layer():
-    """X = (4, 8), so Y = (5, 6) and the logit 5.5. Every wrong choice gives other numbers: before the softmax
-    ∂y/∂S = A ⊙ (∂y/∂A − Σ A ⊙ ∂y/∂A), in the first row of the last layer ∓.25."""
-    model, patches = TwoLayers(), Tokens("patches", (), (1, 2))
-    with torch.enable_grad(), Recorder(model, gradient=True) as recorder:
-        logit = model(torch.tensor([4.0, 8.0]).view(1, 1, 2, 1).requires_grad_())
-    assert float(logit.detach()) == pytest.approx(5.5)
-    recorder.take_gradients(logit[0])
-    first, last = recorder.calls
-    assert_close(last.gradient, torch.tensor([[[[5.0, 6.0], [0.0, 0.0]]]]))  # Y in the row that is read
-    assert_close(first.gradient, torch.tensor([[[[2.0, 4.0], [2.0, 4.0]]]]))  # A₂'s first row times X
-    layers = tuple(
-        Attention("toy", call.weights, patches, patches, all_ids(2), all_ids(2), gradient=call.gradient)
-        for call in recorder.calls
-    )
-    trace = Trace("toy", (16, 32), torch.zeros(2), layers, (), Check(0.0, 2, 2, 0.0), 0)
-    # Ā₁ = (1.5 1; 1 2), Ā₂ = (2.5 3; 0 0): the first row of (I + Ā₂)(I + Ā₁) is (11.75, 12.5), less the identity.
-    assert_close(generic_relevance(trace, (0, 0)), torch.tensor([[10.75, 12.5]]))
 
 
 # Against autograd ----------------------------------------------------------------------------------------------------

@@ -96,17 +96,6 @@ def test_saturation():
     assert found.largest.tolist() == [pytest.approx([1 / 8, 1])]
 
 
-def test_without_scaling_the_softmax_saturates():
-    query, key, value = torch.randn(1, 50, 64), torch.randn(1, 50, 64), torch.randn(1, 50, 64)
-    found = steps(query, key, value)
-    assert float(found.scaled.std()) == pytest.approx(1, abs=0.1)
-    assert float(found.scores.std()) == pytest.approx(8, abs=0.8)  # √64
-    raw = steps(query, key, value, scale=1.0).weights
-    assert float(saturation(found.weights).entropy.mean()) > 0.8
-    assert float(saturation(raw).entropy.mean()) < 0.3
-    assert float(saturation(raw).largest.mean()) > 2 * float(saturation(found.weights).largest.mean())
-
-
 def test_one_head_in_place_of_many():
     query, key, value = qkv()
     found = single_head(query, key, value)
@@ -154,12 +143,6 @@ def test_value_weighted_against_loops():
             for h in range(HEADS):
                 passed = weights[h, i, j] * (projection[:, h * VALUES : (h + 1) * VALUES] @ value[h, j])
                 assert float(found[h, i, j]) == pytest.approx(float(passed.norm()), rel=1e-4)
-
-
-def test_a_large_weight_on_a_short_vector_moves_little():
-    weights, value = torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 0.1], [3.0, 4.0]]])
-    found = value_weighted(weights, value, 2 * torch.eye(2))
-    assert found.flatten().tolist() == pytest.approx([0.9 * 0.2, 0.1 * 10])
 
 
 # Real layers
@@ -362,19 +345,9 @@ def test_what_the_kernel_is_told_is_among_the_parts(options):
 def test_a_query_finds_its_window():
     loaded = made("swin")
     pixels = torch.randn(1, 3, 20, 28)
-    for token_id in range(35):
-        parts = attention_parts(loaded, pixels, 1, token_id=token_id)
-        assert token_id in parts.query_ids.tolist()
-    assert len({attention_parts(loaded, pixels, 1, token_id=i).window for i in range(35)}) == 9
-
-
-def test_masked_pairs_of_a_shifted_window_get_nothing():
-    loaded = made("swin")
-    parts = attention_parts(loaded, torch.randn(1, 3, 20, 28), 1, window=8)  # the last window wraps around both edges
-    assert parts.bias is not None
-    hidden = parts.bias < -50
-    assert hidden.any()
-    assert float(parts.weights[hidden].max()) < 1e-12
+    parts = [attention_parts(loaded, pixels, 1, token_id=token_id) for token_id in range(35)]
+    assert all(token_id in part.query_ids.tolist() for token_id, part in enumerate(parts))
+    assert len({part.window for part in parts}) == 9
 
 
 @pytest.mark.parametrize("what", ["normalises", "gates"])

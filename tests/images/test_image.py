@@ -59,16 +59,16 @@ def with_alpha(mode="RGBA"):
     return image
 
 
-def png(width, height, rows=b"", bits=8, colour=2, chunks=b"", compressed=None):
+def chunk(name, body=b""):
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def png(width, height, rows=b"", bits=8, colour=2, chunks=(), compressed=None):
     """A PNG by hand, for headers that Pillow would not write."""
-
-    def chunk(name, body):
-        return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
-
-    extra = b"".join(chunk(*each) for each in chunks or ())
-    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0))
-    pixels = chunk(b"IDAT", zlib.compress(rows) if compressed is None else compressed)
-    return b"\x89PNG\r\n\x1a\n" + header + extra + pixels + chunk(b"IEND", b"")
+    header = struct.pack(">IIBBBBB", width, height, bits, colour, 0, 0, 0)
+    pixels = zlib.compress(rows) if compressed is None else compressed
+    every = ((b"IHDR", header), *chunks, (b"IDAT", pixels), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(chunk(*each) for each in every)
 
 
 def bomb_png(side=12_000):
