@@ -27,8 +27,8 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def some():
-    """Ten of each class at normal difficulty, 112 pixels."""
-    return [insects.draw(index, split="val", size_px=112) for index in range(10 * CLASSES)]
+    """Six of each class at normal difficulty, 112 pixels."""
+    return [insects.draw(index, split="val", size_px=112) for index in range(6 * CLASSES)]
 
 
 def test_names_belong_together():

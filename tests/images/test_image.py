@@ -79,7 +79,7 @@ def bomb_png(side=12_000):
     return png(side, side, bits=1, colour=0, compressed=body)
 
 
-def tiled_tiff(tile=16_384, text=False):
+def tiled_tiff(tile=13_312, text=False):
     """A small TIFF whose single tile unpacks to tile × tile bytes, or says that it is "abc" wide and 2³¹ long."""
     squeeze = zlib.compressobj(1)
     pixels = b"".join(squeeze.compress(bytes(tile)) for _ in range(tile)) + squeeze.flush()
