@@ -72,10 +72,12 @@ TOGETHER = (
     ),
     (
         "tests/commands/",
+        "tests/explanations/test_runs.py",
         "tests/test_recipes.py",
         "tests/models/sources/test_sizing.py",
         "tests/training/test_training.py",
         "tests/training/test_same_run.py",
+        "tests/ui/session/test_device.py",
     ),
 )
 

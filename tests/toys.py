@@ -1,10 +1,12 @@
-"""Models whose answers are known on paper, for tests of explanations."""
+"""Models whose answers are known on paper, and traces that no model made, for tests of explanations."""
 
 import torch
 from torch import nn
 
 from tests.drawn import noise
 from vizkit.analysis.attribution.subject import Subject
+from vizkit.geometry import all_ids
+from vizkit.traces import Attention, Check, Trace
 
 SIZE = (4, 8)
 CELLS = (2, 4)  # squares of 2 × 2 pixels
@@ -27,6 +29,19 @@ def picture(seed, channels=3):
 def by_cell(values):
     """The sum over channels and the 2 × 2 pixels of each cell."""
     return values.sum(0).view(CELLS[0], 2, CELLS[1], 2).sum((1, 3))
+
+
+def attending(weights, tokens, ids=None, name="toy", **more):
+    """A layer whose tokens attend to one another in the groups `ids`, or all together."""
+    ids = all_ids(len(tokens)) if ids is None else ids
+    return Attention(name, weights, tokens, tokens, ids, ids, **more)
+
+
+def trace_of(*layers, **more):
+    """A trace of these layers whose check has passed."""
+    count = sum(layer.learned for layer in layers)
+    usual = {"image_size": (32, 48), "logits": torch.zeros(2), "features": (), "check": Check(0.0, count, count, 0.0)}
+    return Trace("toy", attention=layers, **usual | more)
 
 
 class Stranger(nn.Module):

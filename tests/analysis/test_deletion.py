@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 
 from tests.toys import CELLS, linear, picture
-from vizkit.analysis.attribution.subject import Stopped, Subject, filled
+from vizkit.analysis.attribution.subject import Subject, filled
 from vizkit.analysis.trust.deletion import Curves, area, curves, erased, order_of, random_curves
 from vizkit.analysis.trust.road import Road, imputed, road
 
@@ -103,14 +103,6 @@ def test_difference_of_two_classes_is_a_share_among_the_two():
     assert float(against.share(ROW)) == pytest.approx(share(14), abs=1e-6)
     three = Subject(lambda pixels: torch.tensor([[1.0, 2.0, 5.0]]).expand(len(pixels), 3), ROW, 0, 1)
     assert float(three.share(ROW)) == pytest.approx(1 / (1 + math.e), abs=1e-6)
-
-
-def test_curves_can_be_stopped():
-    def stop(done, total):
-        raise Stopped
-
-    with pytest.raises(Stopped):
-        curves(linear(FACTORS, ROW), [HEAT], (1, 4), progress=stop)
 
 
 # ROAD -----------------------------------------------------------------------------------------------------------------

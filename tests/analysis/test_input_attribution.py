@@ -112,18 +112,6 @@ def test_integrated_gradients_are_complete(insect, name):
     assert found.heat.shape == (112, 112)
 
 
-def test_patch_ablation_is_a_plain_loop(insect):
-    subject = trained("insects_cnn", insect)
-    index, start = cell_of_pixel((112, 112), (7, 5)), filled(subject.pixels, "blur")
-    expected = torch.empty(35)
-    with torch.no_grad():
-        whole = subject.score(subject.pixels)
-        for cell in range(35):
-            expected[cell] = whole - subject.score(torch.where(index == cell, start, subject.pixels))
-    found = again.patch_ablation(subject, (7, 5), "blur")
-    assert_close(found, expected.view(7, 5), rtol=0, atol=1e-4)
-
-
 # How well a map foretells ---------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from tests.toys import attending, trace_of
 from vizkit.analysis.attribution import layer_product
 from vizkit.analysis.attribution.layer_product import (
     Factor,
@@ -16,11 +17,10 @@ from vizkit.analysis.attribution.layer_product import (
     spread,
     start,
     stream,
-    through,
     times,
 )
 from vizkit.geometry import all_ids, merging
-from vizkit.traces import PADDING, Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.traces import PADDING, Attention, Check, NotApplicable, Tokens
 
 ROW = Tokens("patches", (), (1, 3))
 WHOLE = Tokens("patches", ("cls",), (1, 2))
@@ -34,11 +34,6 @@ def layer(weights, query, key, query_ids=None, key_ids=None, name="toy", learned
     query_ids = all_ids(len(query)) if query_ids is None else torch.tensor(query_ids)
     key_ids = all_ids(len(key)) if key_ids is None else torch.tensor(key_ids)
     return Attention(name, weights, query, key, query_ids, key_ids, learned)
-
-
-def traced(*attention, found=None):
-    found = len(attention) if found is None else found
-    return Trace("toy", (8, 8), torch.zeros(2), attention, (), Check(0.0, found, found, 0.0))
 
 
 def even(tokens, name="even", **more):
@@ -62,13 +57,6 @@ def windows():
 
 
 # ---- one layer -------------------------------------------------------------------------------------------------------
-def test_rows_go_through_windows_and_padding_takes_its_part():
-    factor = Factor(windows(), None, 0.25, 0.75, False)
-    rows = torch.tensor([[0.0, 0, 1], [0.5, 0.5, 0]]).double()
-    found = times(Mass(rows, torch.tensor([0.1, 0.0]).double(), ROW), factor)
-    close(found.rows, [[0, 0, 0.25 + 0.75 * 0.8], [0.5375, 0.4625, 0]])
-    close(found.padding, [0.1 + 0.75 * 0.2, 0])
-    assert found.tokens == ROW
 
 
 def test_rows_of_a_mixture_are_divided_by_their_sums():
@@ -99,32 +87,6 @@ def test_a_layer_that_is_the_identity_is_not_even_read():
     assert times(mass, Factor(windows(), None, 1.0, 0.0, True)) is not mass
 
 
-def test_only_the_class_token_asks_in_class_attention_and_patches_stay():
-    asks = layer([[[0.5, 0.3, 0.2]]], CLASS, WHOLE)
-    factor = Factor(asks, None, 0.5, 0.5, True)
-    once = times(Mass(row_of(1.0), torch.zeros(1).double(), CLASS), factor)
-    assert once.tokens == WHOLE
-    close(once.rows, [[0.75, 0.15, 0.1]])
-    close(times(once, factor).rows, [[0.5625, 0.2625, 0.175]])
-    close(through([factor, factor], row_of(1.0)).rows, [[0.5625, 0.2625, 0.175]])
-
-
-def test_pooled_tokens_have_no_identity_to_fall_back_on():
-    merge = merging("merging", Tokens("fine", (), (1, 4)), Tokens("coarse", (), (1, 2)), window=(1, 2))
-    found = through([Factor(merge, None, 0.5, 0.5, True)], row_of(0.25, 0.75))
-    close(found.rows, [[0.125, 0.125, 0.375, 0.375]])
-    pool = layer([[[0.1, 0.6, 0.3]]], Tokens("pool", ("pool",)), WHOLE)
-    close(through([Factor(pool, None, 0.9, 0.1, True)], row_of(1.0)).rows, [[0.1, 0.6, 0.3]])
-
-
-def test_the_last_layer_comes_first():
-    first = layer([[[0.0, 1.0], [1.0, 0.0]]], Tokens("a", (), (1, 2)), Tokens("a", (), (1, 2)))
-    second = layer([[[0.3, 0.7], [1.0, 0.0]]], Tokens("a", (), (1, 2)), Tokens("a", (), (1, 2)))
-    found = through([Factor(each, None, 0.0, 1.0, False) for each in (first, second)], row_of(1.0, 0.0))
-    close(found.rows, [[0.7, 0.3]])
-    close(found.padding, [0])
-
-
 @pytest.mark.parametrize("mixed", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_few_rows_many_rows_and_one_token_take_different_ways_to_the_same_numbers(mixed, count):
@@ -133,7 +95,7 @@ def test_few_rows_many_rows_and_one_token_take_different_ways_to_the_same_number
     tokens = Tokens("patches", (), (1, 17))
     ids = torch.arange(18).where(torch.arange(18) < 17, PADDING).view(9, 2)
     weights = torch.rand(9, 3, 2, 2, generator=draw).softmax(-1)
-    asked = Attention("toy", weights, tokens, tokens, ids, ids)
+    asked = attending(weights, tokens, ids)
     mixing = torch.rand(9, 2, 2, generator=draw) if mixed else None
     dense = torch.zeros(18, 18).double()  # the last row and column are padding
     for group in range(9):
@@ -180,12 +142,12 @@ def test_a_layer_whose_queries_are_no_keys_is_never_left_out():
 def test_the_stream_leaves_out_tokens_of_another_name():
     words = Tokens("words", (), (2, 2))
     layers = [even(WHOLE, "a"), even(words, "inner"), even(WHOLE, "b")]
-    assert [each.name for each in stream(traced(*layers))] == ["a", "b"]
+    assert [each.name for each in stream(trace_of(*layers))] == ["a", "b"]
     asks = layer([[[0.5, 0.3, 0.2]]], CLASS, WHOLE, name="class")
-    assert [each.name for each in stream(traced(*layers, asks))] == ["a", "b", "class"]
+    assert [each.name for each in stream(trace_of(*layers, asks))] == ["a", "b", "class"]
     fine, coarse = Tokens("stage 1", (), (1, 4)), Tokens("stage 2", (), (1, 2))
     layers = [even(fine, "a"), merging("m", fine, coarse, (1, 2)), even(coarse, "b")]
-    assert [each.name for each in stream(traced(*layers, found=2))] == ["a", "m", "b"]
+    assert [each.name for each in stream(trace_of(*layers))] == ["a", "m", "b"]
 
 
 def free(query=0, key=0):
@@ -197,16 +159,16 @@ def free(query=0, key=0):
 @pytest.mark.parametrize(
     "trace, words",
     [
-        (traced(merging("m", Tokens("a", (), (1, 4)), Tokens("b", (), (1, 2)), (1, 2)), found=0), "has no attention"),
-        (traced(even(WHOLE), found=2), "Some layers were not recorded"),
-        (traced(free(query=3)), "not tokens with known places"),
-        (traced(free(key=3)), "not tokens with known places"),
-        (traced(even(WHOLE, "blocks.0 · 2")), "several maps"),
-        (traced(even(Tokens("a", (), (1, 4))), even(Tokens("a", (), (1, 2)))), "changes its tokens"),
-        (traced(even(Tokens("a", (), (1, 4))), even(Tokens("a", (), (2, 2)))), "changes its tokens"),
-        (traced(layer([[[0.5, 0.5]]], Tokens("a", (), (1, 1)), Tokens("a", (), (1, 2)))), "changes its tokens"),
-        (traced(layer([[[0.2, 0.3, 0.5]]], WHOLE, WHOLE, [[1]])), "Only some rows"),
-        (traced(even(CLASS)), "no known places"),
+        (trace_of(merging("m", Tokens("a", (), (1, 4)), Tokens("b", (), (1, 2)), (1, 2))), "has no attention"),
+        (trace_of(even(WHOLE), check=Check(0.0, 2, 2, 0.0)), "Some layers were not recorded"),
+        (trace_of(free(query=3)), "not tokens with known places"),
+        (trace_of(free(key=3)), "not tokens with known places"),
+        (trace_of(even(WHOLE, "blocks.0 · 2")), "several maps"),
+        (trace_of(even(Tokens("a", (), (1, 4))), even(Tokens("a", (), (1, 2)))), "changes its tokens"),
+        (trace_of(even(Tokens("a", (), (1, 4))), even(Tokens("a", (), (2, 2)))), "changes its tokens"),
+        (trace_of(layer([[[0.5, 0.5]]], Tokens("a", (), (1, 1)), Tokens("a", (), (1, 2)))), "changes its tokens"),
+        (trace_of(layer([[[0.2, 0.3, 0.5]]], WHOLE, WHOLE, [[1]])), "Only some rows"),
+        (trace_of(even(CLASS)), "no known places"),
     ],
 )
 def test_what_cannot_be_followed_is_said(trace, words):
@@ -250,10 +212,10 @@ def test_where_a_query_starts(layers, query, expected):
 
 
 def test_the_head_reads_the_special_tokens_of_the_last_layer_that_learned():
-    assert layer_product.read_by_head(traced(even(WHOLE), even(MARKED))) == "cls+dist"
-    assert layer_product.read_by_head(traced(even(MARKED), even(WHOLE))) == "cls"
-    assert layer_product.read_by_head(traced(even(WHOLE), even(MARKED, learned=False))) == "cls"
-    assert layer_product.read_by_head(traced(even(MARKED, learned=False), found=0)) == "cls"
+    assert layer_product.read_by_head(trace_of(even(WHOLE), even(MARKED))) == "cls+dist"
+    assert layer_product.read_by_head(trace_of(even(MARKED), even(WHOLE))) == "cls"
+    assert layer_product.read_by_head(trace_of(even(WHOLE), even(MARKED, learned=False))) == "cls"
+    assert layer_product.read_by_head(trace_of(even(MARKED, learned=False))) == "cls"
 
 
 @pytest.mark.parametrize(
@@ -301,7 +263,7 @@ def test_rows_are_picked_where_few_queries_hold_mass(monkeypatch):
     weights[2:] = torch.nan
     tokens = Tokens("patches", (), (1, 20))
     ids = torch.arange(20).view(10, 2)
-    asked = Attention("toy", weights, tokens, tokens, ids, ids)
+    asked = attending(weights, tokens, ids)
     taken = torch.zeros(1, 21).double()
     taken[0, 1] = 1
     assert layer_product.FEW < 20

@@ -5,13 +5,14 @@ import timm
 import torch
 from torch import nn
 
+from tests.toys import attending, trace_of
 from vizkit.analysis.swin.receptive_field import holding, receptive_fields
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.geometry import merging, window_ids
 from vizkit.models import families
 from vizkit.models.probes.swin_stages import hierarchy
 from vizkit.models.sources.loaded import described
-from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.traces import NotApplicable, Tokens
 
 
 def regions_of(loaded, size_hw):
@@ -25,19 +26,15 @@ def regions_of(loaded, size_hw):
 # By hand --------------------------------------------------------------------------------------------------------------
 
 
-def toy(merge=False):
-    """8 × 8 tokens, windows of 4, the second block shifted by 2; then merged to 4 × 4 and one more block."""
-    fine, coarse = Tokens("fine", (), (8, 8), stride=4.0), Tokens("coarse", (), (4, 4), stride=8.0)
-    attention, regions = [], []
-    for name, tokens, shift in (("plain", fine, 0), ("shifted", fine, 2), ("last", coarse, 0))[: 2 + merge]:
-        if name == "last":
-            attention.append(merging("merging", fine, coarse))
+def toy():
+    """8 × 8 tokens, windows of 4, the second block shifted by 2."""
+    tokens, attention, regions = Tokens("tokens", (), (8, 8), stride=4.0), [], []
+    for name, shift in (("plain", 0), ("shifted", 2)):
         ids = window_ids(tokens.grid, (4, 4), (shift, shift))
         weights = torch.full((len(ids), 1, 16, 16), 1 / 16)
-        attention.append(Attention(name, weights, tokens, tokens, ids, ids))
+        attention.append(attending(weights, tokens, ids, name))
         regions.append(cut(layout(tokens.grid, (4, 4), (shift, shift)).regions, (4, 4)))
-    count = len(regions)
-    return Trace("toy", (32, 32), torch.zeros(2), tuple(attention), (), Check(0.0, count, count, 0.0)), regions
+    return trace_of(*attention), regions
 
 
 @pytest.mark.parametrize(
@@ -62,15 +59,6 @@ def test_two_blocks_by_hand(cell, after_two):
     assert second.share == expected.float().mean()
 
 
-def test_merging_and_the_order_in_which_places_arrive():
-    trace, regions = toy(merge=True)
-    fields = receptive_fields(trace, regions, (0.01, 0.01))
-    assert [field.name for field in fields] == ["plain", "shifted", "last"]
-    assert [field.grid for field in fields] == [(8, 8), (8, 8), (4, 4)]
-    assert [field.share for field in fields] == [0.25, 0.25, 1.0]
-    assert fields[1].places[:4, :4].all()
-
-
 @pytest.mark.parametrize("cell, share", [((3, 3), 1.0), ((0, 0), 0.25), ((3, 0), 0.5), ((0, 3), 0.5), ((6, 6), 0.25)])
 def test_a_merged_token_is_reached_by_every_window_that_it_lies_across(cell, share):
     """14 × 14 tokens in windows of 7, merged to 7 × 7: the token in row 4, column 4 is made of rows and columns 7, 8,
@@ -79,11 +67,10 @@ def test_a_merged_token_is_reached_by_every_window_that_it_lies_across(cell, sha
     attention, regions = [], []
     for tokens in (fine, coarse):
         ids = window_ids(tokens.grid, (7, 7), (0, 0))
-        attention.append(Attention("block", torch.full((len(ids), 1, 49, 49), 1 / 49), tokens, tokens, ids, ids))
+        attention.append(attending(torch.full((len(ids), 1, 49, 49), 1 / 49), tokens, ids))
         regions.append(torch.zeros_like(ids))
     attention.insert(1, merging("merging", fine, coarse))
-    trace = Trace("toy", (112, 112), torch.zeros(2), tuple(attention), (), Check(0.0, 2, 2, 0.0))
-    first, last = receptive_fields(trace, regions, ((cell[1] + 0.5) / 7, (cell[0] + 0.5) / 7))
+    first, last = receptive_fields(trace_of(*attention), regions, ((cell[1] + 0.5) / 7, (cell[0] + 0.5) / 7))
     assert last.cell == cell
     assert first.own.nonzero().tolist() == [[2 * cell[0] + r, 2 * cell[1] + c] for r in (0, 1) for c in (0, 1)]
     assert (first.share, last.share) == (share, 1.0)

@@ -9,8 +9,8 @@ import timm
 import torch
 from torch.testing import assert_close
 
-from tests.conftest import random_model
-from tests.drawn import noisy_picture, seeded
+from tests.drawn import seeded
+from tests.toys import attending, trace_of
 from vizkit.analysis.attribution.rollout import (
     rollout,
     rollout_by_layer,
@@ -21,7 +21,7 @@ from vizkit.analysis.attribution.rollout import (
 from vizkit.geometry import all_ids, merging
 from vizkit.models import Keep, families
 from vizkit.models.sources.loaded import described
-from vizkit.traces import PADDING, Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.traces import PADDING, Attention, NotApplicable, Tokens
 
 MODELS = {  # name → (timm name, (height, width), options)
     "vit": ("test_vit", (48, 48), {"depth": 3}),
@@ -98,13 +98,6 @@ def test_rollout_is_its_definition(key, fusion):
     close(torch.tensor([*masses.special.values()]), product[0, : len(tokens.special)])
     assert list(masses.special) == list(tokens.special)
     close(rollout_matrix(trace, fusion=fusion), product)
-
-
-def test_where_the_model_has_registers_they_take_part():
-    assert traced("registers").attention[0].query.special == ("cls", "reg1", "reg2", "reg3")
-    masses = rollout_masses(traced("registers"))
-    assert masses.special["reg2"] > 0.01
-    assert float(masses.grid.sum()) + sum(masses.special.values()) == pytest.approx(1, abs=1e-6)
 
 
 @pytest.mark.parametrize("residual", [0.0, 0.3, 0.9])
@@ -263,11 +256,8 @@ def class_attention(fine):
 
 def test_by_layer_class_attention_in_between_has_the_places_of_the_layer_before():
     fine, coarse = Tokens("fine", ("cls",), (1, 4)), Tokens("coarse", (), (1, 2))
-    one, other = (
-        Attention("even", torch.full((1, 1, n, n), 1 / n), tokens, tokens, all_ids(n), all_ids(n))
-        for tokens, n in ((fine, 5), (coarse, 2))
-    )
-    trace = toy(one, class_attention(fine), merging("m", fine, coarse, (1, 2)), other, layers=3)
+    one, other = (attending(torch.full((1, 1, n, n), 1 / n), tokens) for tokens, n in ((fine, 5), (coarse, 2)))
+    trace = trace_of(one, class_attention(fine), merging("m", fine, coarse, (1, 2)), other)
     assert [each.query for each in rollout_by_layer(trace, (0, 1))] == [
         "row 1, column 4",
         "row 1, column 4",
@@ -277,8 +267,8 @@ def test_by_layer_class_attention_in_between_has_the_places_of_the_layer_before(
 
 def test_by_layer_class_attention_before_all_places_answers_for_its_own_token_alone():
     fine = Tokens("fine", ("cls",), (1, 2))
-    even = Attention("even", torch.full((1, 1, 3, 3), 1 / 3), fine, fine, all_ids(3), all_ids(3))
-    trace = toy(class_attention(fine), even)
+    even = attending(torch.full((1, 1, 3, 3), 1 / 3), fine)
+    trace = trace_of(class_attention(fine), even)
     first, _ = rollout_by_layer(trace, "cls")
     close(first.grid, torch.tensor([[1 / 6, 1 / 6]]))
     with pytest.raises(ValueError, match="not on the 0 × 0 grid"):
@@ -291,26 +281,13 @@ def test_by_layer_an_id_that_is_not_there_is_refused(query):
         rollout_by_layer(traced("vit"), query)
 
 
-def test_even_attention_through_merging_by_hand():
-    fine, coarse = Tokens("fine", (), (2, 4)), Tokens("coarse", (), (1, 2))
-    even = Attention("a", torch.full((1, 1, 2, 2), 0.5), coarse, coarse, all_ids(2), all_ids(2))
-    trace = toy(merging("m", fine, coarse), even, layers=1)
-    # Half stays, half of the rest comes back: ¾ of cell 0's mass lies on its own four patches.
-    close(rollout(trace, (0, 0)), torch.tensor([[3.0, 3, 1, 1], [3, 3, 1, 1]]) / 16)
-
-
 # Properties ----------------------------------------------------------------------------------------------------------
-
-
-def toy(*attention, layers=None):
-    count = len(attention) if layers is None else layers
-    return Trace("toy", (32, 48), torch.zeros(2), attention, (), Check(0.0, count, count, 0.0))
 
 
 def layer_of(*rows):
     tokens = Tokens("patches", ("cls",), (1, len(rows) - 1))
     weights = torch.tensor(rows)[None, None]
-    return Attention("toy", weights, tokens, tokens, all_ids(len(rows)), all_ids(len(rows)))
+    return attending(weights, tokens)
 
 
 @pytest.mark.parametrize("key", ["vit", "registers", "mean", "pool", "swin", "cait"])
@@ -342,15 +319,15 @@ def test_by_layer_is_the_product_so_far():
 def test_discard_by_hand():
     layer = layer_of([0.6, 0.3, 0.1], [0.5, 0.05, 0.45], [0.2, 0.02, 0.78])
     # Of nine weights the two smallest are .02 and .05; the latter is on the diagonal and stays. Three: .1 goes as well.
-    close(rollout_masses(toy(layer), discard=2 / 9 + 0.01).grid, torch.tensor([[0.15, 0.05]]))
-    close(rollout_masses(toy(layer), discard=3 / 9 + 0.01).grid, torch.tensor([[0.15, 0]]) / 0.95)
-    close(rollout_masses(toy(layer), (0, 1), discard=2 / 9 + 0.01).grid, torch.tensor([[0, 0.89]]) / 0.99)
+    close(rollout_masses(trace_of(layer), discard=2 / 9 + 0.01).grid, torch.tensor([[0.15, 0.05]]))
+    close(rollout_masses(trace_of(layer), discard=3 / 9 + 0.01).grid, torch.tensor([[0.15, 0]]) / 0.95)
+    close(rollout_masses(trace_of(layer), (0, 1), discard=2 / 9 + 0.01).grid, torch.tensor([[0, 0.89]]) / 0.99)
 
 
 def test_discard_never_takes_the_weight_of_a_token_to_itself():
     layer = layer_of([0.6, 0.3, 0.1], [0.5, 0.05, 0.45], [0.2, 0.02, 0.78])
     # The first patch pays itself .05, among the two smallest of nine: its row is .25, .525, .225.
-    found = rollout_masses(toy(layer), (0, 0), discard=2 / 9 + 0.01)
+    found = rollout_masses(trace_of(layer), (0, 0), discard=2 / 9 + 0.01)
     close(found.grid, torch.tensor([[0.525, 0.225]]))
     assert found.special["cls"] == pytest.approx(0.25)
 
@@ -358,16 +335,16 @@ def test_discard_never_takes_the_weight_of_a_token_to_itself():
 def test_discard_counts_no_weight_of_padding():
     tokens, ids = Tokens("patches", (), (1, 3)), torch.tensor([[0, 1, 2, PADDING]])
     rows = [[0.5, 0.2, 0.2, 0.1], [0.2, 0.5, 0.2, 0.1], [0.05, 0.35, 0.5, 0.1], [0.01, 0.01, 0.01, 0.97]]
-    layer = Attention("padded", torch.tensor(rows)[None, None], tokens, tokens, ids, ids)
+    layer = attending(torch.tensor(rows)[None, None], tokens, ids)
     # Of the nine weights between tokens the smallest is .05; a ninth of all sixteen would end at the .01 of padding.
-    found = rollout_masses(toy(layer), (0, 2), discard=1 / 9 + 0.01)
+    found = rollout_masses(trace_of(layer), (0, 2), discard=1 / 9 + 0.01)
     close(found.grid, torch.tensor([[0, 0.175, 0.75]]) / 0.975)
     assert found.padding == pytest.approx(0.05 / 0.975)
 
 
 def test_discard_keeps_even_attention():
     layer = layer_of(*[[0.25] * 4] * 4)
-    close(rollout(toy(layer), discard=0.5), torch.full((1, 3), 1 / 3))
+    close(rollout(trace_of(layer), discard=0.5), torch.full((1, 3), 1 / 3))
 
 
 def test_what_only_the_mean_of_heads_can_do():
@@ -380,13 +357,6 @@ def test_what_only_the_mean_of_heads_can_do():
 
 def test_half_precision_is_near():
     close(rollout(traced("vit", Keep(dtype=torch.float16))), rollout(traced("vit")), atol=1e-3)
-
-
-def test_a_trained_model(digits, photo):
-    import vizkit
-
-    trace = vizkit.trace(digits, photo)
-    assert float(vizkit.analysis.attribution.rollout.rollout(trace).sum()) == pytest.approx(1, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -412,8 +382,6 @@ def test_what_cannot_be_shown_is_said(make, words):
     [
         {"discard": 1.0},
         {"discard": -0.1},
-        {"residual": 1.01},
-        {"residual": -0.01},
         {"start_layer": 3},
         {"query": (9, 0)},
         {"query": 99},
@@ -430,15 +398,7 @@ def test_the_weight_of_the_identity_is_a_share(residual):
         rollout(traced("vit"), residual=residual)
 
 
-def test_the_name_of_a_model_does_not_matter():
-    """timm's own test model at its own size, through the library's face."""
-    import vizkit
-
-    image = noisy_picture(40, 60)
-    trace = vizkit.trace(random_model("test_vit"), image)
-    close(rollout(trace), picture(by_loops(trace.attention)[0], trace.attention[0].query))
-
-
+@pytest.mark.product("key", "query")
 @pytest.mark.parametrize("key", ["vit", "distilled", "swin", "cait"])
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("query", ["cls", "mean", (1, 0)])

@@ -3,7 +3,6 @@
 import math
 
 import pytest
-import timm
 import torch
 from timm.models import swin_transformer, swin_transformer_v2
 from torch.testing import assert_close
@@ -99,12 +98,6 @@ def test_mask_is_that_of_torchvision(grid, window, shift):
 def test_the_teaching_grid_by_hand():
     """8 × 8 tokens, windows of 4 × 4, shifted by 2 (Liu et al. 2021, fig. 4)."""
     found = paper.layout((8, 8), (4, 4), (2, 2))
-    assert found.ids[0].tolist() == [18, 19, 20, 21, 22, 23, 16, 17]
-    assert found.ids[:, 7].tolist() == [17, 25, 33, 41, 49, 57, 1, 9]
-    assert (
-        found.regions.tolist()
-        == [[0] * 4 + [1, 1, 2, 2]] * 4 + [[3] * 4 + [4, 4, 5, 5]] * 2 + [[6] * 4 + [7, 7, 8, 8]] * 2
-    )
     assert found.windows[[0, 0, 7, 7], [3, 4, 3, 4]].tolist() == [0, 1, 2, 3]
     assert [int(paper.allowed(found, w).sum()) for w in range(4)] == [256, 128, 128, 64]
     assert paper.window_of(found, 0) == (3, 10)
@@ -198,22 +191,3 @@ def test_a_token_that_is_not_there():
         paper.window_of(paper.layout((8, 8), (4, 4)), 64)
     with pytest.raises(KeyError):
         paper.window_of(paper.layout((5, 5), (4, 4)), PADDING)
-
-
-def test_the_real_buffers_of_whole_models():
-    """Every block of both versions, on inputs that divide, do not, and are oblong."""
-    seen = 0
-    for name, size_hw in [
-        ("swin_tiny_patch4_window7_224", (224, 224)),
-        ("swin_tiny_patch4_window7_224", (72, 104)),
-        ("swinv2_tiny_window8_256", (256, 128)),
-        ("swinv2_tiny_window8_256", (104, 72)),
-    ]:
-        for stage in timm.create_model(name, img_size=size_hw).layers:
-            for block in stage.blocks[:2]:
-                found = paper.layout(tuple(block.input_resolution), tuple(block.window_size), tuple(block.shift_size))
-                masks = torch.stack([paper.allowed(found, w) for w in range(found.count)])
-                expected = torch.ones_like(masks) if block.attn_mask is None else block.attn_mask == 0
-                assert torch.equal(masks, expected)
-                seen += block.attn_mask is not None
-    assert seen >= 10

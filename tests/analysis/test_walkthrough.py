@@ -1,6 +1,7 @@
 """Attention step by step: by hand, against torch's kernel, and real layers rebuilt from their parts."""
 
 import math
+from functools import cache
 
 import pytest
 import torch
@@ -95,17 +96,6 @@ def test_saturation():
     assert found.largest.tolist() == [pytest.approx([1 / 8, 1])]
 
 
-def test_without_scaling_the_softmax_saturates():
-    query, key, value = torch.randn(1, 50, 64), torch.randn(1, 50, 64), torch.randn(1, 50, 64)
-    found = steps(query, key, value)
-    assert float(found.scaled.std()) == pytest.approx(1, abs=0.1)
-    assert float(found.scores.std()) == pytest.approx(8, abs=0.8)  # √64
-    raw = steps(query, key, value, scale=1.0).weights
-    assert float(saturation(found.weights).entropy.mean()) > 0.8
-    assert float(saturation(raw).entropy.mean()) < 0.3
-    assert float(saturation(raw).largest.mean()) > 2 * float(saturation(found.weights).largest.mean())
-
-
 def test_one_head_in_place_of_many():
     query, key, value = qkv()
     found = single_head(query, key, value)
@@ -153,12 +143,6 @@ def test_value_weighted_against_loops():
             for h in range(HEADS):
                 passed = weights[h, i, j] * (projection[:, h * VALUES : (h + 1) * VALUES] @ value[h, j])
                 assert float(found[h, i, j]) == pytest.approx(float(passed.norm()), rel=1e-4)
-
-
-def test_a_large_weight_on_a_short_vector_moves_little():
-    weights, value = torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 0.1], [3.0, 4.0]]])
-    found = value_weighted(weights, value, 2 * torch.eye(2))
-    assert found.flatten().tolist() == pytest.approx([0.9 * 0.2, 0.1 * 10])
 
 
 # Real layers
@@ -214,6 +198,11 @@ LOADERS = {
 }
 
 
+@cache
+def made(which):
+    return LOADERS[which]()
+
+
 def seen_by_the_module(loaded, pixels, path):
     """What attention module `path` really returns, (group, token, out): read with a hook, as the library never does."""
     outputs = []
@@ -233,7 +222,7 @@ def seen_by_the_module(loaded, pixels, path):
 @pytest.mark.parametrize("which", LOADERS)
 @pytest.mark.parametrize("index", [0, 1])
 def test_the_layer_is_rebuilt_from_its_parts(which, index):
-    loaded = LOADERS[which]()
+    loaded = made(which)
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
     first = attention_parts(loaded, pixels, index)
     real = seen_by_the_module(loaded, pixels, first.name)
@@ -276,7 +265,7 @@ def given_to(loaded, pixels, *paths):
 
 @pytest.mark.parametrize("which", ["vit", "dinov2", "eva02", "swin", "swin v2", "torchvision vit"])
 def test_what_arrives_and_what_goes_past_are_those_of_the_block(which):
-    loaded = LOADERS[which]()
+    loaded = made(which)
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
     windows = attention_parts(loaded, pixels, 0).windows
     for window in {0, windows - 1}:
@@ -294,14 +283,14 @@ def test_what_arrives_and_what_goes_past_are_those_of_the_block(which):
 
 
 def test_nothing_goes_past_an_attention_pool():
-    loaded = LOADERS["normalised, pooled"]()
+    loaded = made("normalised, pooled")
     assert attention_parts(loaded, torch.randn(1, 3, 48, 80), 1).stream is None
 
 
 @pytest.mark.product
 @pytest.mark.parametrize("which", LOADERS)
 def test_the_weights_and_ids_are_those_of_the_trace(which):
-    loaded = LOADERS[which]()
+    loaded = made(which)
     pixels = torch.randn(1, 3, *loaded.preprocessing.size_hw)
     trace = families.trace(loaded, pixels)
     for index, attention in enumerate(layers(trace)):
@@ -318,7 +307,7 @@ def test_the_weights_and_ids_are_those_of_the_trace(which):
 @pytest.mark.parametrize("which", ["swin", "torchvision swin"])
 def test_whole_layer_of_a_torchvision_swin_and_a_shifted_one(which):
     """All windows together, put back on the grid, are the output of the block's attention."""
-    loaded = LOADERS[which]()
+    loaded = made(which)
     pixels = torch.randn(1, 3, 20, 28)
     parts = [attention_parts(loaded, pixels, 1, window=w) for w in range(9)]
     assert parts[0].windows == 9
@@ -354,21 +343,11 @@ def test_what_the_kernel_is_told_is_among_the_parts(options):
 
 
 def test_a_query_finds_its_window():
-    loaded = LOADERS["swin"]()
+    loaded = made("swin")
     pixels = torch.randn(1, 3, 20, 28)
-    for token_id in range(35):
-        parts = attention_parts(loaded, pixels, 1, token_id=token_id)
-        assert token_id in parts.query_ids.tolist()
-    assert len({attention_parts(loaded, pixels, 1, token_id=i).window for i in range(35)}) == 9
-
-
-def test_masked_pairs_of_a_shifted_window_get_nothing():
-    loaded = LOADERS["swin"]()
-    parts = attention_parts(loaded, torch.randn(1, 3, 20, 28), 1, window=8)  # the last window wraps around both edges
-    assert parts.bias is not None
-    hidden = parts.bias < -50
-    assert hidden.any()
-    assert float(parts.weights[hidden].max()) < 1e-12
+    parts = [attention_parts(loaded, pixels, 1, token_id=token_id) for token_id in range(35)]
+    assert all(token_id in part.query_ids.tolist() for token_id, part in enumerate(parts))
+    assert len({part.window for part in parts}) == 9
 
 
 @pytest.mark.parametrize("what", ["normalises", "gates"])
@@ -387,14 +366,14 @@ def test_a_layer_that_normalises_or_gates_its_heads_says_so(what):
 
 
 def test_swin_v2_compares_directions():
-    parts = attention_parts(LOADERS["swin v2"](), torch.randn(1, 3, 20, 28), 0)
+    parts = attention_parts(made("swin v2"), torch.randn(1, 3, 20, 28), 0)
     assert_close(parts.query.norm(dim=-1), torch.ones(2, 6))
     assert float(parts.scores.abs().max()) <= 1 + 1e-5  # cosines
     assert parts.scale[0] != parts.scale[1]  # learned for each head
 
 
 def test_what_has_no_such_layer_says_so(cnn):
-    loaded = LOADERS["vit"]()
+    loaded = made("vit")
     pixels = torch.randn(1, 3, 48, 80)
     for index in (6, -1):
         with pytest.raises(NotApplicable, match="6 attention layers"):
@@ -404,7 +383,7 @@ def test_what_has_no_such_layer_says_so(cnn):
 
 
 def test_nothing_is_left_behind():
-    loaded = LOADERS["vit"]()
+    loaded = made("vit")
     pixels = torch.randn(1, 3, 48, 80)
     with torch.no_grad():
         before = loaded.model(pixels)

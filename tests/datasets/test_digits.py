@@ -16,15 +16,6 @@ BUNDLED = Path(__file__).parents[2] / "vizkit" / "bundled"
 MODELS = ("vit", "swin", "cnn")
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    """Two threads crawl where another process keeps a core busy."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def test_splits_part_all_images():
     rows = np.concatenate([digits.members(split) for split in digits.SPLITS])
     assert sorted(rows) == list(range(1797))

@@ -27,8 +27,8 @@ def one_thread():
 
 @pytest.fixture(scope="module")
 def some():
-    """Ten of each class at normal difficulty, 112 pixels."""
-    return [insects.draw(index, split="val", size_px=112) for index in range(10 * CLASSES)]
+    """Six of each class at normal difficulty, 112 pixels."""
+    return [insects.draw(index, split="val", size_px=112) for index in range(6 * CLASSES)]
 
 
 def test_names_belong_together():
@@ -45,12 +45,6 @@ def test_same_arguments_same_bytes(difficulty):
     assert (first.picture == again.picture).all()
     assert (first.parts == again.parts).all()
     assert first.label == again.label
-
-
-@pytest.mark.parametrize("other", [{"split": "val"}, {"split": "test"}, {"seed": 1}, {"difficulty": "hard"}])
-def test_other_arguments_other_picture(other):
-    same = (insects.draw(3, size_px=64).picture == insects.draw(3, size_px=64, **other).picture).mean()
-    assert same < 0.3
 
 
 def test_splits_share_no_sample():

@@ -75,6 +75,7 @@ def test_every_map_is_that_of_its_picture(loaded, pictures, pixels, against):
             assert {name: float(mass[at]) for name, mass in found.special.items()} == pytest.approx(masses, abs=1e-6)
 
 
+@pytest.mark.product
 def test_activation_maps_at_another_layer(loaded, pictures, pixels):
     layer = families.trace(loaded, pixels[:1], target=1).layer_features[0].name
     found = Explainer(loaded, ["hires_cam"], pixels[:1], layer=layer).of(pixels, goals)

@@ -84,6 +84,7 @@ def test_it_is_exact_where_float16_cannot_tell():
     assert rough.float().amax(1).topk(20).values.unique().numel() < 15  # so float16 alone would not do
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("model", MODELS)
 def test_the_column_holds_what_leaves_the_last_block(model, photos, tmp_path):
     assert explained(photos, tmp_path / "maps", model, "--method", "grad-cam", "--patch-features") == 0

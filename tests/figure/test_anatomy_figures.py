@@ -1,19 +1,14 @@
-"""The pictures of the anatomy pages, as numbers; and the small functions that feed them."""
+"""The pictures of the anatomy pages, as numbers."""
 
 import numpy as np
-import torch
 from numpy.testing import assert_array_equal
-from torch.testing import assert_close
 
-from vizkit.analysis.attention.fusion import fuse
 from vizkit.figure.attention.matrix import matrix
 from vizkit.figure.charts import bars, curves, dots_by_depth, framed, heat_map
 from vizkit.figure.palette import SIGNED, colours
 from vizkit.figure.patches import MARK, colour_strips, filter_tiles, pulled_apart, strip
 from vizkit.figure.saved.panel import panel_of
 from vizkit.figure.tiles import GAP, tiles
-from vizkit.geometry import on_grid
-from vizkit.traces import PADDING, Tokens
 from vizkit.views.swin.bias import ranks
 
 
@@ -93,21 +88,6 @@ def test_charts_hold_their_numbers():
     lines = curves({"a": (np.array([1, 2]), np.array([3, 4]))}, "x", "y", log=True)
     assert (lines.layout.xaxis.type, list(lines.data[0].y)) == ("log", [3, 4])
     assert list(bars(["one", "two"], [0.2, 0.8], "share").data[0].x) == [0.2, 0.8]
-
-
-def test_fusion():
-    weights = torch.tensor([[[0.2, 0.8]], [[0.6, 0.4]]])
-    assert_close(fuse(weights, "mean"), torch.tensor([[0.4, 0.6]]))
-    assert_close(fuse(weights, "max"), torch.tensor([[0.6, 0.8]]))
-    assert_close(fuse(weights, "min"), torch.tensor([[0.2, 0.4]]))
-
-
-def test_a_row_goes_back_to_its_places():
-    tokens = Tokens("patches", ("cls",), (2, 3))
-    grid = on_grid(torch.tensor([9.0, 1.0, 2.0, 7.0]), torch.tensor([0, 6, 2, PADDING]), tokens)
-    assert grid[1, 2] == 1
-    assert grid[0, 1] == 2
-    assert int(grid.isnan().sum()) == 4
 
 
 def test_a_frame_of_cells_on_the_page_and_on_paper():

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
@@ -72,6 +72,7 @@ def test_counts_are_written_whole_and_none_says_nothing():
     ]
 
 
+@settings(max_examples=30)
 @given(arrays(np.int64, (3, 4), elements=st.integers(0, 20)), st.floats(0.01, 1.0))
 def test_a_cell_has_one_colour_on_the_screen_in_a_page_and_on_paper(counts: np.ndarray, more: float):
     top = max(largest_mistake(counts), more)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.images.test_image import saved
+from tests.images.test_image import chunk, saved
 from vizkit import decoding, isolated, isolated_decoding
 from vizkit import image as reading
 from vizkit.decoding import LIGHT_PIXELS, MAX_SCANS, jpeg_work, light
@@ -32,10 +32,6 @@ def scan_bomb(scans, size=(96, 64)):
     data = saved(gradient(*size), "JPEG", progressive=True, quality=50)
     last = data[data.rfind(b"\xff\xda") : -2]
     return data[:-2] + last * scans + data[-2:]
-
-
-def chunk(name, body=b""):
-    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
 
 
 def png_with(chunks):

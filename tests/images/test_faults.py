@@ -14,6 +14,7 @@ def test_files_follow_from_their_seed_alone():
     assert hostile.archive(17) == hostile.archive(17) != hostile.archive(18)
 
 
+@pytest.mark.rest  # it imports transformers
 def test_folders_follow_from_their_seed_alone(tmp_path):
     pytest.importorskip("transformers")
     for name in ("one", "other"):

@@ -1,12 +1,12 @@
 """PNG of every depth and colour type, transparent colours among them, written by hand (PNG 3, 11.2 and 11.3.2)."""
 
 import struct
-import zlib
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.images.test_image import png
 from vizkit.decoding import ImageError, decode
 
 CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # of colour types: grey, RGB, palette, grey and RGB with alpha
@@ -23,19 +23,13 @@ KINDS = [
 ]
 
 
-def png(values, bits, colour, *chunks):
+def stated(values, bits, colour, *chunks):
     if bits == 16:
         rows = values.astype(">u2").reshape(len(values), -1).view(np.uint8)
     else:
         digits = (values[..., None] >> np.arange(bits - 1, -1, -1)) & 1
         rows = np.packbits(digits.reshape(len(values), -1).astype(np.uint8), axis=1)
-    pixels = zlib.compress(np.pad(rows, ((0, 0), (1, 0))).tobytes())
-    head = struct.pack(">IIBBBBB", values.shape[1], len(values), bits, colour, 0, 0, 0)
-    every = ((b"IHDR", head), *chunks, (b"IDAT", pixels), (b"IEND", b""))
-    parts = (
-        struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body)) for name, body in every
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return png(values.shape[1], len(values), np.pad(rows, ((0, 0), (1, 0))).tobytes(), bits, colour, chunks)
 
 
 @pytest.mark.parametrize("colour, bits, key", KINDS)
@@ -58,7 +52,7 @@ def test_png_equals_what_it_states(colour, bits, key):
         alpha = 1.0 - (values == values[8, 8]).all(axis=2, keepdims=True)
     elif colour > 3:
         alpha = values[..., colours:] / top
-    data = png(values, bits, colour, *chunks)
+    data = stated(values, bits, colour, *chunks)
     if (colour, bits, key) == (2, 16, True):
         with pytest.raises(
             ImageError, match=r"16-bit colours, one of them transparent; save it with an alpha channel\."

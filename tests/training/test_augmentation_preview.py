@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.testing import assert_close
 
 from tests.drawn import noisy_picture
-from vizkit.image import Preprocessing, prepare
+from vizkit.image import Preprocessing
 from vizkit.training.pictures.augmentation import picture_changes, rand_augment
-from vizkit.training.pictures.batches import drawn_from, fitted, normalised, seed_of
+from vizkit.training.pictures.batches import drawn_from, fitted, seed_of
 from vizkit.training.pictures.preview import learned_from
 from vizkit.training.recipe import Recipe
 
@@ -73,9 +72,3 @@ def test_the_generators_of_the_process_are_left_as_they_were():
     with drawn_from(4):
         random.random()
     assert random.getstate() == state
-
-
-def test_normalised_is_what_the_preview_starts_from():
-    """The loop normalises the fitted picture; pages prepare it. They are the same numbers."""
-    pixels = normalised(torch.from_numpy(fitted(OTHER, NEEDS))[None], NEEDS, torch.device("cpu"))
-    assert_close(pixels[0], torch.from_numpy(prepare(OTHER, NEEDS)[0]))

@@ -14,12 +14,9 @@ from safetensors.torch import load_file
 
 import vizkit
 from tests.launching import launched
-from tests.training.super_resolution.test_task import TINY as ENLARGING
-from tests.training.test_detection import TINY as DETECTING
 from tests.training.test_sequences import TINY, TINY_SIZES
 from tests.training.test_training import ENVIRONMENT, FIELDS, QUICK, SAME, followed
 from vizkit.__main__ import main
-from vizkit.datasets.scenes import opening
 from vizkit.models import ModelError
 from vizkit.models.by_name import named
 from vizkit.training import loop
@@ -28,7 +25,6 @@ from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs import saving
 from vizkit.training.runs.checkpoints import due, kept
 from vizkit.training.runs.folder import RunFolder
-from vizkit.training.super_resolution import task as enlarging
 from vizkit.ui.session import model_names
 from vizkit.work_folder import NOTES, file_of, parted, said, steps_in
 
@@ -115,12 +111,6 @@ def test_a_checkpoint_is_the_moving_average_of_its_step_in_half_precision(run):
     assert any(not torch.equal(value, state["model"][name].half()) for name, value in saved.items())
 
 
-def test_live_weights_are_called_so_and_a_budget_holds(tmp_path):
-    run = followed(tmp_path / "run", QUICK.but({"epochs": 6, "checkpoints": 5}))
-    assert steps_in(run.path) == kept(due(range(3, 19, 3)), 5)
-    assert notes(file_of(run.path, 18))["weights"] == "live"
-
-
 def test_what_half_precision_cannot_hold_stays_whole(tmp_path):
     model = torch.nn.BatchNorm1d(2)
     model.running_var.fill_(1e6)
@@ -131,23 +121,19 @@ def test_what_half_precision_cannot_hold_stays_whole(tmp_path):
     assert saved["num_batches_tracked"].dtype == torch.int64
 
 
-@pytest.mark.parametrize("recipe", [TEXTS, ENLARGING, DETECTING], ids=lambda recipe: recipe.task)
-def test_runs_of_every_task_keep_them(tmp_path, monkeypatch, recipe):
-    for module in (opening, enlarging):
-        monkeypatch.setattr(module, "COUNTS", {"train": 24, "val": 24, "test": 24})
-    run = followed(tmp_path / "run", recipe.but({"epochs": 1, "warmup_epochs": 0.0}))
-    steps = run.metrics()[0]["steps"]
-    assert steps_in(run.path) == due([steps])
-    whole = load_file(run.path / "model.safetensors")
-    assert {name: value.shape for name, value in load_file(file_of(run.path, steps)).items()} == {
-        name: value.shape for name, value in whole.items()
-    }
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    return followed(tmp_path_factory.mktemp("runs") / "whole", QUICK.but({"epochs": 5, "checkpoints": 4}))
+
+
+def test_live_weights_are_called_so_and_a_budget_holds(whole):
+    assert steps_in(whole.path) == kept(due(range(3, 16, 3)), 4)
+    assert notes(file_of(whole.path, 15))["weights"] == "live"
 
 
 @pytest.mark.parametrize("at", ["keep", "save_state", "thin"])
-def test_ended_at_any_place_between_epochs_it_goes_on_without_gap_or_double(tmp_path, monkeypatch, at):
-    recipe = QUICK.but({"epochs": 5, "checkpoints": 4})
-    whole, broken = followed(tmp_path / "whole", recipe), RunFolder(tmp_path / "broken")
+def test_ended_at_any_place_between_epochs_it_goes_on_without_gap_or_double(whole, tmp_path, monkeypatch, at):
+    recipe, broken = whole.recipe, RunFolder(tmp_path / "broken")
     broken.create(recipe)
     where, calls = {"keep": loop.Loop, "save_state": saving, "thin": loop}[at], []
 

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 import vizkit
-from tests.training.test_training import FIELDS, QUICK, followed
+from tests.training.test_training import FIELDS, QUICK
 from vizkit.models import Loaded
 from vizkit.traces import TraceError
 from vizkit.training.following import follow
@@ -87,6 +87,7 @@ def test_a_damaged_file_is_a_sentence_and_the_status_is_true(run, file, damage, 
     assert run.status["state"] == "done"
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("damage", [cut, garbage])
 def test_damaged_weights_of_the_best_epoch_are_a_sentence(run, monkeypatch, damage):
     load = saving.load_best
@@ -258,22 +259,3 @@ def test_asked_to_stop_while_an_evaluation_prepares_it_is_stopped(tmp_path, monk
     folder = tmp_path / "job"
     assert main(["evaluate", "digits", "--model", "bundled:digits_vit", "--folder", str(folder)]) == 130
     assert JobFolder(folder).status["state"] == "stopped"
-
-
-def test_a_finished_run_has_no_odd_files(tmp_path):
-    run = followed(tmp_path / "run", QUICK.but({"epochs": 1}))
-    assert {file.name for file in run.path.iterdir()} == {
-        "recipe.json",
-        "versions.json",
-        "status.json",
-        "metrics.jsonl",
-        "config.json",
-        "model.safetensors",
-        "last.pt",
-        "checkpoints",
-        "samples.json",
-        "result.json",
-        "card.md",
-        "lock",
-    }
-    assert oct((run.path / "model.safetensors").stat().st_mode)[-3:] == "644"

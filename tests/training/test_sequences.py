@@ -1,14 +1,11 @@
 """Models of texts in the training loop: what they are asked, what is saved, and that exact match is what they write."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
 from accelerate import Accelerator
 
 from tests.training.test_training import followed
-from vizkit.__main__ import main
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.sequences.opening import open_pairs
 from vizkit.models.sequences import open_sequence
@@ -22,6 +19,7 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.training.sequences.lines import Lines, hidden
 from vizkit.training.sequences.recipes import TEXTS
 from vizkit.vocabulary import ARROW, BEGIN, END, MASK, PAD, SPECIAL
+from vizkit.work_folder import steps_in
 
 TINY = Recipe(data="copy", images=96, epochs=2, batch=32)
 TINY_SIZES = {
@@ -96,6 +94,7 @@ def test_what_is_hidden_follows_from_the_seed_of_the_example():
 def test_every_model_of_texts_runs_and_can_be_opened(tmp_path, model):
     run = followed(tmp_path / "run", tiny(model))
     assert run.status["state"] == "done"
+    assert steps_in(run.path) == [1, 2, 3, 4, 6]
     first, last = run.metrics()
     assert last["val_loss"] < first["val_loss"]
     opened = open_sequence(run.path)
@@ -120,14 +119,6 @@ def test_what_texts_cannot_do_is_one_sentence(tmp_path, changes, word):
     run.create(recipe)
     with pytest.raises((RecipeError, DatasetError), match=word):
         train(run, recipe, device="cpu")
-
-
-def test_the_command_line_trains_a_model_of_texts(tmp_path):
-    output = tmp_path / "run"
-    given = ["train", "--model", "seq2seq_lstm", "--data", "reverse", "--images", "64", "--epochs", "1", "--quiet"]
-    given += ["--model-args", json.dumps(TINY_SIZES["seq2seq_lstm"]), "--warmup-epochs", "0", "--device", "cpu"]
-    assert main([*given, "-o", str(output)]) == 0
-    assert json.loads((output / "config.json").read_text())["architecture"] == "seq2seq_lstm"
 
 
 # ---- the bundled models ----------------------------------------------------------------------------------------------

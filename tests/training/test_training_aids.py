@@ -169,6 +169,7 @@ def test_clipping_bounds_the_length_of_a_step(tmp_path):
     assert free > 10 * clipped
 
 
+@pytest.mark.rest  # of the optimizer alone: test_optimizing.py
 def test_weight_decay_shrinks_matrices_and_spares_the_rest(tmp_path):
     adam = ONE_STEP.but({"optimizer": "adamw", "lr": 0.01})
     plain = step(followed(tmp_path / "plain", adam))

@@ -4,10 +4,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from tests.toys import attending, trace_of
 from vizkit.analysis.attention.attention_map import all_heads, attention_map, find_query, fused, layers, windows_of
 from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.geometry import all_ids, merging, window_ids
-from vizkit.traces import Attention, Check, Features, NotApplicable, Tokens, Trace
+from vizkit.traces import Attention, Features, NotApplicable, Tokens
 
 PATCHES = Tokens("patches", ("cls",), (2, 3), stride=16.0)
 
@@ -17,12 +18,7 @@ def ramp(heads=2):
     key = torch.arange(1.0, 8.0)
     weights = torch.stack([(key + h).expand(7, 7) for h in range(heads)])
     weights = weights / weights.sum(-1, keepdim=True)
-    return Attention("ramp", weights[None], PATCHES, PATCHES, all_ids(7), all_ids(7))
-
-
-def trace_of(*attention, features=()):
-    logits = torch.tensor([0.0, 2.0, 1.0])
-    return Trace("toy", (32, 48), logits, attention, features, Check(0.0, len(attention), len(attention), 0.0))
+    return attending(weights[None], PATCHES, name="ramp")
 
 
 def test_windows_are_known_by_the_tokens_of_a_group():
@@ -31,7 +27,7 @@ def test_windows_are_known_by_the_tokens_of_a_group():
     layers_of = []
     for shift in ((0, 0), (1, 1)):
         ids = window_ids((4, 6), (2, 3), shift)
-        layers_of.append(Attention("windows", torch.full((4, 1, 6, 6), 1 / 6), tokens, tokens, ids, ids))
+        layers_of.append(attending(torch.full((4, 1, 6, 6), 1 / 6), tokens, ids))
     assert windows_of(trace_of(*layers_of), tokens) == {(2, 3)}
     assert windows_of(trace_of(ramp()), PATCHES) == {None}
     assert windows_of(trace_of(ramp()), tokens) == set()
@@ -78,7 +74,7 @@ def test_a_pool_has_one_query_for_every_point():
 def test_padding_is_reported_not_drawn():
     grid = Tokens("stage 1", (), (2, 3))
     ids = window_ids((2, 3), (2, 2))  # the second window holds one column of padding
-    attention = Attention("window", torch.full((2, 1, 4, 4), 0.25), grid, grid, ids, ids)
+    attention = attending(torch.full((2, 1, 4, 4), 0.25), grid, ids)
     found = attention_map(attention, (0.99, 0.0))
     assert found.padding == pytest.approx(0.5)
     assert_close(found.places, torch.tensor([[0, 0, 0.25], [0, 0, 0.25]]))
@@ -86,7 +82,7 @@ def test_padding_is_reported_not_drawn():
 
 def test_channels_look_nowhere():
     channels = Tokens("channels", free=4)
-    attention = Attention("xca", torch.full((1, 2, 4, 4), 0.25), channels, channels, all_ids(4), all_ids(4))
+    attention = attending(torch.full((1, 2, 4, 4), 0.25), channels)
     with pytest.raises(NotApplicable, match="channels"):
         attention_map(attention, (0.5, 0.5))
     assert all_heads(trace_of(attention), (0.5, 0.5)) == [None]

@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from tests.analysis.attention.test_attention_map import trace_of
 from tests.drawn import noise
+from tests.toys import attending, trace_of
 from vizkit.analysis.attention.contrast import LEAST_TIMES, MOST_TIMES, Start, attended, clearest, contrast
 from vizkit.figure import scales
-from vizkit.geometry import all_ids, window_ids
-from vizkit.traces import Attention, Tokens
+from vizkit.geometry import window_ids
+from vizkit.traces import Tokens
 
 GRID = (5, 7)
 EVEN = torch.zeros(GRID)
@@ -27,7 +27,7 @@ def layer(maps, heads=2):
     logits = torch.zeros(1, heads, 36, 36)
     for (head, row, column), each in maps.items():
         logits[0, head, 1 + row * 7 + column, 1:] = each.flatten()
-    return Attention("blocks.0", logits.softmax(-1), tokens, tokens, all_ids(36), all_ids(36))
+    return attending(logits.softmax(-1), tokens)
 
 
 def by_loops(weights):
@@ -99,7 +99,7 @@ def test_windows_are_maps_of_their_own():
     tokens, ids = Tokens("stage 1", (), (4, 6), stride=4.0), window_ids((4, 6), (2, 3), (0, 0))
     logits = torch.zeros(4, 1, 6, 6)
     logits[3, 0, 2, [0, 3]] = 2.0  # the left column of the last window
-    attention = Attention("windows", logits.softmax(-1), tokens, tokens, ids, ids)
+    attention = attending(logits.softmax(-1), tokens, ids)
     found = contrast(attention)
     assert float(found[3, 0, 2]) == pytest.approx(by_loops(attention.weights[3, 0, 2].reshape(2, 3)), abs=1e-5)
     start = clearest(trace_of(attention), torch.ones(4, 6))
@@ -107,8 +107,7 @@ def test_windows_are_maps_of_their_own():
 
 
 def test_without_places_there_is_none():
-    tokens, ids = Tokens("words", ("first", "second"), None), all_ids(2)
-    words = Attention("words", torch.full((1, 1, 2, 2), 0.5), tokens, tokens, ids, ids)
+    words = attending(torch.full((1, 1, 2, 2), 0.5), Tokens("words", ("first", "second"), None))
     assert contrast(words) is None
     assert attended(trace_of(words)) is None
     assert clearest(trace_of(words), torch.ones(1, 2)) is None

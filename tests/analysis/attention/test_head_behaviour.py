@@ -3,16 +3,16 @@
 import pytest
 import torch
 
+from tests.toys import attending, trace_of
 from vizkit.analysis.attention.head_behaviour import BEHAVIOURS, behaviours, by_layer, cell_colours, relations
-from vizkit.geometry import all_ids, window_ids
-from vizkit.traces import Attention, Check, Tokens, Trace
+from vizkit.geometry import window_ids
+from vizkit.traces import Tokens
 
 GRID = Tokens("patches", ("cls", "reg1"), (2, 3), stride=8.0)
 
 
 def layer(tokens, *heads):
-    ids = all_ids(len(tokens))
-    return Attention("a", torch.stack(heads)[None], tokens, tokens, ids, ids)
+    return attending(torch.stack(heads)[None], tokens)
 
 
 def of(attention, pixels=None):
@@ -64,7 +64,7 @@ def test_windows_count_only_what_they_compare():
     tokens = Tokens("patches", (), (3, 4), stride=4.0)
     ids = window_ids((3, 4), (2, 2))  # the last row is padded
     weights = torch.full((4, 1, 4, 4), 0.25)
-    result = of(Attention("w", weights, tokens, tokens, ids, ids))
+    result = of(attending(weights, tokens, ids))
     assert result["own"] == pytest.approx([0.25])
     assert result["row"] == pytest.approx([0.25])
     assert result["column"] == pytest.approx([8 / 12 / 4])  # the patches of the padded row have no other
@@ -105,9 +105,8 @@ def test_of_a_trace_every_layer_has_its_own_relations():
     tokens = Tokens("patches", (), (4, 4), stride=8.0)
     weights = torch.rand(4, 2, 4, 4, generator=torch.Generator().manual_seed(0)).softmax(-1)
     windows = [window_ids((4, 4), (2, 2), shift) for shift in ((0, 0), (0, 0), (1, 1))]
-    layers = tuple(Attention("w", weights, tokens, tokens, ids, ids) for ids in windows)
-    trace = Trace("toy", (32, 32), torch.zeros(2), layers, (), Check(0.0, 3, 3, 0.0))
-    for found, attention in zip(by_layer(trace), layers, strict=True):
+    layers = [attending(weights, tokens, ids) for ids in windows]
+    for found, attention in zip(by_layer(trace_of(*layers)), layers, strict=True):
         alone = behaviours(attention, relations(attention))
         assert {name: each.tolist() for name, each in found.items() if not each.isnan().any()} == {
             name: each.tolist() for name, each in alone.items() if not each.isnan().any()

@@ -41,6 +41,8 @@ def test_the_sentence_counts_heads_that_lose_nothing():
         "heads together, Bonferroni). 2 of 3 heads cannot be told from no loss at all; the gradient's estimate ranks "
         "them with a correlation of 0.75."
     )
+    alone = of_heads([(0, 0)], [1.0], [0.1], math.nan)
+    assert alone.endswith("0 of 1 heads cannot be told from no loss at all.")
     # A larger mean that chance alone may give does not matter most.
     assert of_heads(NAMES, [0.3, 0.1, 0.08], [0.4, 0.05, 0.05], 1.0).startswith(
         "Of heads whose loss is no chance, head 2 of layer 1 matters most: without it the answer loses 0.100 ± 0.061 "

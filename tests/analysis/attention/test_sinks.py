@@ -4,17 +4,16 @@ import pytest
 import torch
 
 import vizkit
+from tests import toys
 from vizkit.analysis.attribution.sinks import sinks
 from vizkit.datasets import samples
-from vizkit.geometry import all_ids
-from vizkit.traces import Attention, Check, Tokens, Trace
+from vizkit.traces import Tokens
 
 
 def trace_of(weights, **changed):
     """One layer of 8 × 10 patches and a class token."""
-    tokens, ids = Tokens("patches", ("cls",), (8, 10), stride=16.0), all_ids(81)
-    layer = Attention("blocks.0", weights, tokens, tokens, ids, ids, **{"heads": weights.shape[1]} | changed)
-    return Trace("toy", (128, 160), torch.zeros(2), (layer,), (), Check(0.0, 1, 1, 0.0))
+    tokens = Tokens("patches", ("cls",), (8, 10), stride=16.0)
+    return toys.trace_of(toys.attending(weights, tokens, **{"heads": weights.shape[1]} | changed))
 
 
 def even(heads):

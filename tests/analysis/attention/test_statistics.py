@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.testing import assert_close
 
-import vizkit
 from tests.drawn import noise
+from tests.toys import attending, trace_of
 from vizkit.analysis.attention.statistics import (
     Layer,
     by_layer,
@@ -22,7 +22,7 @@ from vizkit.analysis.attention.statistics import (
     spread,
 )
 from vizkit.geometry import all_ids, window_ids
-from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace
+from vizkit.traces import Attention, NotApplicable, Tokens
 
 HEADS, GRID, STRIDE = 3, (2, 5), 7.0
 
@@ -36,7 +36,7 @@ def whole_image(prefix, weights=None, grid=GRID):
     tokens = Tokens("patches", tuple(f"s{i}" for i in range(prefix)), grid, stride=STRIDE)
     count = len(tokens)
     weights = random_weights(1, HEADS, count, count) if weights is None else weights
-    return Attention("blocks.0", weights, tokens, tokens, all_ids(count), all_ids(count))
+    return attending(weights, tokens)
 
 
 def windows(shift=(1, 1)):
@@ -44,7 +44,7 @@ def windows(shift=(1, 1)):
     tokens = Tokens("stage 1", (), (5, 7), stride=STRIDE)
     ids = window_ids((5, 7), (2, 3), shift)
     assert (ids < 0).any()
-    return Attention("windows", random_weights(len(ids), HEADS, 6, 6), tokens, tokens, ids, ids)
+    return attending(random_weights(len(ids), HEADS, 6, 6), tokens, ids)
 
 
 def by_loops(attention, head):
@@ -106,36 +106,6 @@ def test_agrees_with_plain_loops(name):
         assert float(found.padding[head]) == pytest.approx(padding, rel=1e-5, abs=1e-9)
         assert float(found.itself[head]) == pytest.approx(itself, rel=1e-5)
     assert list(found.special) == list(attention.key.special)
-
-
-def test_the_loops_can_tell_a_transposed_grid():
-    tokens = Tokens("patches", (), (GRID[1], GRID[0]), stride=STRIDE)
-    right = whole_image(0)
-    wrong = Attention("t", right.weights, tokens, tokens, right.query_ids, right.key_ids)
-    assert float(mean_distance_px(wrong)[0]) != pytest.approx(by_loops(right, 0)[0], rel=1e-3)
-
-
-def test_distance_by_hand():
-    # One row of three patches, 10 pixels apart. Row 0 pays ¼ ¼ ½: 0·¼ + 10·¼ + 20·½ = 12.5; row 1 only itself: 0; row 2
-    # all to row 0: 20. Mean 32.5 / 3.
-    weights = torch.tensor([[0.25, 0.25, 0.5], [0, 1, 0], [1, 0, 0]])[None, None]
-    tokens = Tokens("patches", (), (1, 3), stride=10.0)
-    attention = Attention("a", weights, tokens, tokens, all_ids(3), all_ids(3))
-    assert float(mean_distance_px(attention)[0]) == pytest.approx(32.5 / 3)
-    found = layer(attention)
-    assert float(found.itself[0]) == pytest.approx((0.25 + 1 + 0) / 3)
-    assert float(mean_entropy(attention)[0]) == pytest.approx((1.5 * math.log(2)) / 3)
-
-
-def test_attention_to_the_class_token_does_not_shorten_the_distance():
-    plain = random_weights(1, 1, 11, 11)
-    plain[..., 0] = 0
-    plain = plain / plain.sum(-1, keepdim=True)
-    drained = plain * 0.1
-    drained[..., 0] = 0.9
-    expected = mean_distance_px(whole_image(1, plain))
-    assert_close(mean_distance_px(whole_image(1, drained)), expected)
-    assert float(layer(whole_image(1, drained)).special["s0"][0]) == pytest.approx(0.9)
 
 
 def test_a_row_that_pays_nothing_to_patches_is_left_out():
@@ -219,17 +189,10 @@ def test_spread_by_hand():
     assert mean[0].name == "blocks.0"
 
 
-def test_two_images_have_a_spread():
-    """2 and 4 are 3 ± √2."""
-    mean, deviation = spread([toy_layer(2.0), toy_layer(4.0)])
-    assert mean[0].distance_px.tolist() == [3, 6]
-    assert deviation[0].distance_px.tolist() == pytest.approx([2**0.5, 8**0.5])
-
-
 def test_a_token_without_a_place_behind_the_grid_has_no_distance():
     tokens = Tokens("patches", ("cls",), (1, 2), free=1, stride=STRIDE)
     weights = torch.full((1, 1, 4, 4), 0.25)  # of patches: half of a step to the other, whatever the rest takes
-    attention = Attention("free", weights, tokens, tokens, all_ids(4), all_ids(4))
+    attention = attending(weights, tokens)
     assert mean_distance_px(attention).tolist() == [STRIDE / 2]
 
 
@@ -243,28 +206,12 @@ def test_one_image_has_no_spread_and_two_models_none_together():
             spread(images)
 
 
-def test_a_vit_and_a_swin(vit, swin, photo):
-    found = by_layer(vizkit.trace(vit, photo))
-    assert len(found) == 6
-    for one in found:
-        assert list(one.special) == ["cls"]
-        assert not one.padding.any()
-        assert (one.distance_px > 16).all()
-    found = by_layer(vizkit.trace(swin, photo))
-    assert [len(one.distance_px) for one in found] == [3, 3, 6, 6, *[12] * 6, 24, 24]
-    assert [bool((one.padding > 0).all()) for one in found[:4]] == [True] * 4  # 7 divides neither 16×24 nor 8×12
-    assert not any(one.padding.any() for one in found[4:])  # timm shrinks the window to grids below 7
-    assert all(one.distance_px.isfinite().all() for one in found)
-
-
 def test_a_network_without_attention_says_so():
     with pytest.raises(NotApplicable, match="no attention"):
-        by_layer(Trace("cnn", (32, 32), torch.zeros(2), (), (), Check(0.0, 0, 0, 0.0)))
+        by_layer(trace_of())
 
 
-def test_two_keys_and_one():
-    """One token has nothing to choose from."""
-    assert float(layer(whole_image(0, torch.full((1, 1, 2, 2), 0.5), (1, 2))).entropy) == pytest.approx(1)
+def test_one_token_has_nothing_to_choose_from():
     assert float(layer(whole_image(0, torch.ones(1, 1, 1, 1), (1, 1))).entropy) == 0
 
 
@@ -291,5 +238,4 @@ def test_of_windows_only_their_own_keys_count():
 
 def test_without_places_there_is_no_map_of_entropies():
     tokens = Tokens("words", ("a", "b", "c", "d"), None, stride=1.0)
-    words = Attention("a", random_weights(1, HEADS, 4, 4), tokens, tokens, all_ids(4), all_ids(4))
-    assert entropy_by_place(words) is None
+    assert entropy_by_place(attending(random_weights(1, HEADS, 4, 4), tokens)) is None

@@ -12,17 +12,15 @@ from vizkit.analysis.convolution.activations import values_and_slopes
 from vizkit.analysis.convolution.kernels import KERNELS
 from vizkit.analysis.convolution.sliding import Steps, output, products, reduced, window
 
-GRID = [Steps(*each) for each in product((1, 2, 3, 5, 7), (1, 2, 3), (0, 1, 3), (1, 2))]
 
-
-@pytest.mark.parametrize("steps", GRID, ids=str)
-def test_the_formula_is_pytorchs_size(steps):
-    image, kernel = torch.zeros(1, 1, 17, 23), torch.zeros(1, 1, steps.f, steps.f)
-    out = F.conv2d(image, kernel, None, steps.stride, steps.padding, steps.dilation)
-    assert (steps.output_size(17), steps.output_size(23)) == tuple(out.shape[2:])
-    if steps.padding <= steps.f // 2:
-        out = F.max_pool2d(image, steps.f, steps.stride, steps.padding, steps.dilation)
-        assert (steps.output_size(17), steps.output_size(23)) == tuple(out.shape[2:])
+def test_the_formula_is_pytorchs_size():
+    image = torch.zeros(1, 1, 17, 23)
+    for steps in (Steps(*each) for each in product((1, 2, 3, 5, 7), (1, 2, 3), (0, 1, 3), (1, 2))):
+        options = (steps.stride, steps.padding, steps.dilation)
+        outputs = [F.conv2d(image, torch.zeros(1, 1, steps.f, steps.f), None, *options)]
+        if steps.padding <= steps.f // 2:
+            outputs.append(F.max_pool2d(image, steps.f, *options))
+        assert {tuple(out.shape[2:]) for out in outputs} == {(steps.output_size(17), steps.output_size(23))}, steps
 
 
 @pytest.mark.parametrize("steps", [Steps(3), Steps(5, 3, 2), Steps(3, 2, 3, 2), Steps(7, 1, 1)], ids=str)

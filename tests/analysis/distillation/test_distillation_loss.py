@@ -1,8 +1,5 @@
-"""Losses of distillation against sums written out, PyTorch, timm, our own training and autograd."""
+"""Losses of distillation against PyTorch, timm, our own training and autograd."""
 
-import math
-
-import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
@@ -40,50 +37,14 @@ def answers():
     return teacher, student, torch.randint(CLASSES, (IMAGES,), generator=draw)
 
 
-def written_out(teacher, student, temperature):
-    """KL of every image, and what each class adds, in Python's floats."""
-    rows = []
-    for z_t, z_s in zip(teacher.tolist(), student.tolist(), strict=True):
-        top_t, top_s = max(z_t), max(z_s)
-        e_t, e_s = ([math.exp((z - top) / temperature) for z in row] for row, top in ((z_t, top_t), (z_s, top_s)))
-        row = []
-        for i in range(len(z_t)):
-            log_t = (z_t[i] - top_t) / temperature - math.log(sum(e_t))
-            log_s = (z_s[i] - top_s) / temperature - math.log(sum(e_s))
-            row.append(e_t[i] / sum(e_t) * (log_t - log_s))
-        rows.append(row)
-    return rows
-
-
 @pytest.mark.parametrize("temperature", TEMPERATURES)
-def test_divergence_is_its_definition(answers, temperature):
+def test_divergence_is_that_of_pytorch_in_float64(answers, temperature):
     teacher, student, _ = answers
-    rows = written_out(teacher, student, temperature)
-    by_label = kl_by_label(teacher, student, temperature)
-    assert by_label.flatten().tolist() == pytest.approx(np.ravel(rows).tolist(), rel=1e-6, abs=1e-9)
-    sums = [math.fsum(row) for row in rows]
-    assert kl(teacher, student, temperature).tolist() == pytest.approx(sums, rel=1e-6, abs=1e-9)
-    assert soft_loss(teacher, student, temperature).tolist() == pytest.approx(
-        [temperature**2 * each for each in sums], rel=1e-6, abs=1e-9
-    )
-    # PyTorch in float64.
-    reference = F.kl_div(
-        (student.double() / temperature).log_softmax(-1),
-        (teacher.double() / temperature).log_softmax(-1),
-        reduction="batchmean",
-        log_target=True,
-    )
-    assert float(kl(teacher, student, temperature).mean()) == pytest.approx(float(reference), rel=1e-9)
-
-
-def test_divergence_by_hand():
-    teacher = torch.tensor([[math.log(0.5), math.log(0.5)]])
-    student = torch.tensor([[math.log(0.8), math.log(0.2)]])
-    expected = 0.5 * math.log(0.5 / 0.8) + 0.5 * math.log(0.5 / 0.2)
-    assert float(kl(teacher, student, 1.0)) == pytest.approx(expected, rel=1e-6)
-    assert float(kl_by_label(teacher, student, 1.0)[0, 0]) < 0 < float(kl_by_label(teacher, student, 1.0)[0, 1])
-    assert float(cross_entropy(student, torch.tensor([1]))) == pytest.approx(-math.log(0.2), rel=1e-6)
-    assert float(hard_loss(torch.tensor([[0.0, 1.0]]), student)) == pytest.approx(-math.log(0.2), rel=1e-6)
+    log_t, log_s = ((z.double() / temperature).log_softmax(-1) for z in (teacher, student))
+    expected = F.kl_div(log_s, log_t, reduction="none", log_target=True)
+    assert_close(kl_by_label(teacher, student, temperature), expected, rtol=1e-9, atol=1e-12)
+    assert_close(kl(teacher, student, temperature), expected.sum(-1), rtol=1e-9, atol=1e-12)
+    assert_close(soft_loss(teacher, student, temperature), temperature**2 * expected.sum(-1), rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("temperature", TEMPERATURES)
@@ -165,15 +126,6 @@ def test_timm_computes_the_same(answers, temperature):
     assert hard["loss"].item() == pytest.approx(found.hard_distillation, rel=1e-4)
 
 
-@pytest.mark.parametrize("temperature", [1.0, 3.0])
-def test_the_code_of_deit_divides_by_the_classes_too(answers, temperature):
-    """As published beside the paper: sum ÷ (images · classes), so its λ means less teacher than in Hinton et al."""
-    teacher, student, _ = answers
-    log_s, log_t = (F.log_softmax(z / temperature, dim=1) for z in (student, teacher))
-    published = F.kl_div(log_s, log_t, reduction="sum", log_target=True) * (temperature * temperature) / student.numel()
-    assert float(published) * CLASSES == pytest.approx(float(soft_loss(teacher, student, temperature).mean()), rel=1e-4)
-
-
 # ---- gradients -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("temperature", [0.05, 1.0, 2.5, 100.0])
 def test_gradients_are_those_of_autograd(answers, temperature):
@@ -186,12 +138,6 @@ def test_gradients_are_those_of_autograd(answers, temperature):
     assert_close(soft_gradient(teacher, student, temperature), temperature**2 * expected, atol=1e-9, rtol=1e-7)
     (expected,) = torch.autograd.grad(F.cross_entropy(z, labels, reduction="sum"), z)
     assert_close(cross_entropy_gradient(student, labels), expected, atol=1e-12, rtol=1e-9)
-
-
-def test_gradients_push_no_logit_up_without_another_down(answers):
-    teacher, student, labels = answers
-    for gradient in (kl_gradient(teacher, student, 3.0), cross_entropy_gradient(student, labels)):
-        assert gradient.sum(-1).tolist() == pytest.approx([0] * IMAGES, abs=1e-9)
 
 
 def test_why_t_squared(answers):

@@ -5,10 +5,11 @@ from dataclasses import replace
 import pytest
 import torch
 
+from tests.toys import attending, trace_of
 from vizkit.analysis.attention.statistics import Layer
 from vizkit.analysis.remarks import attention as rules
 from vizkit.geometry import all_ids
-from vizkit.traces import Attention, Check, Tokens, Trace
+from vizkit.traces import Attention, Tokens
 
 TOKENS = Tokens("image", ("cls",), (5, 5), stride=8.0)
 MIDDLE, CENTRE = 1 + 12, (0.5, 0.5)
@@ -16,8 +17,7 @@ MIDDLE, CENTRE = 1 + 12, (0.5, 0.5)
 
 def attention(rows, tokens=TOKENS):
     """One group; (head, query, key)."""
-    ids = all_ids(len(tokens))
-    return Attention("layer", rows[None], tokens, tokens, ids, ids)
+    return attending(rows[None], tokens)
 
 
 def one_row(weights, query=MIDDLE, heads=1):
@@ -27,10 +27,6 @@ def one_row(weights, query=MIDDLE, heads=1):
     for key, weight in weights.items():
         rows[:, query, key] = weight
     return attention(rows)
-
-
-def trace_of(*layers):
-    return Trace("toy", (40, 40), torch.zeros(2), layers, (), Check(0.0, len(layers), len(layers), 0.0))
 
 
 def place(row, column):

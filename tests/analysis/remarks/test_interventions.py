@@ -12,7 +12,6 @@ from vizkit.analysis.remarks.interventions import (
     of_behaviour,
     of_contributions,
     of_deciding,
-    of_heads,
     of_lens,
     of_lens_value,
     of_likest,
@@ -185,17 +184,6 @@ def test_one_model_surely_loses_more():
     said = of_deciding({"ViT": (0.5, 0.5), "CNN": (2.0, 0.5)})
     assert said == "CNN surely loses more by the deciding parts: 2.00 ± 0.50 logits more; not ViT."
     assert of_deciding({"CNN": (2.0, 0.5)}).endswith(": 2.00 ± 0.50 logits more.")
-
-
-def test_the_head_that_matters_most():
-    """The first cannot be told from 0: its interval touches it."""
-    said = of_heads([(0, 0), (2, 3), (1, 1)], [0.25, 2.0, -0.5], [0.25, 0.1, 0.25], 0.5)
-    assert said == (
-        "Head 4 of layer 3 matters most: without it the answer loses 2.000 ± 0.122 nats (95 % for all 3 heads "
-        "together, Bonferroni). 1 of 3 heads cannot be told from no loss at all; the gradient's estimate ranks them "
-        "with a correlation of 0.50."
-    )
-    assert of_heads([(0, 0)], [1.0], [0.1], math.nan).endswith("0 of 1 heads cannot be told from no loss at all.")
 
 
 def test_from_where_on_a_lens_reads_the_answer():

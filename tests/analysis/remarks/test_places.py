@@ -103,11 +103,3 @@ def test_half_of_the_layers_and_of_the_weight_exactly():
     half = torch.full((4, 5), 1.0)
     half[0, 0] = 19.0
     assert places.concentrated(half, "it") == "Half of it lies on 1 of 20 places."
-
-
-def test_the_numbers_behind_the_words():
-    drawn = places.where(row(0.5, 0.125, 0.125, 0.125, 0.125), COVERED, "it")
-    assert drawn == "50 % of it lies on the insect, which covers 20 % of the image."
-    few, later = places.concentrated(torch.eye(20)[:1], "it"), places.from_layer_on([0.25, 0.75, 0.625], 0.125, "it")
-    assert few is not None
-    assert later is not None

@@ -2,6 +2,7 @@
 
 import torch
 
+from tests.toys import attending
 from vizkit.analysis.remarks import swin
 from vizkit.analysis.swin.shifted_windows import cut, layout
 from vizkit.traces import Attention, Tokens
@@ -25,7 +26,7 @@ def test_weight_that_crosses_former_windows():
     at edges, which may meet one other token, none in the corners: (4 · ¾ + 8 · ¼) / 16."""
     windows = layout((4, 4), (2, 2), (1, 1))
     ids = cut(windows.ids, windows.window)
-    even = Attention("even", torch.full((4, 1, 4, 4), 0.25), TOKENS, TOKENS, ids, ids)
+    even = attending(torch.full((4, 1, 4, 4), 0.25), TOKENS, ids)
     said = swin.crossing(even, windows, 5)
     assert said == (
         "31 % of the weight of all tokens crosses the dashed lines, where the windows of the block before ended; of "
@@ -33,11 +34,11 @@ def test_weight_that_crosses_former_windows():
     )
     corner = swin.crossing(even, windows, 0)
     assert corner.endswith("of this token’s none: its region touches no dashed line.")
-    itself = Attention("self", torch.eye(4).expand(4, 1, 4, 4), TOKENS, TOKENS, ids, ids)
+    itself = attending(torch.eye(4).expand(4, 1, 4, 4), TOKENS, ids)
     assert swin.crossing(itself, windows, 5) is None
     regular = layout((4, 4), (2, 2))
     ids = cut(regular.ids, regular.window)
-    assert swin.crossing(Attention("r", even.weights, TOKENS, TOKENS, ids, ids), regular, 5) is None
+    assert swin.crossing(attending(even.weights, TOKENS, ids), regular, 5) is None
 
 
 def test_what_a_merging_does_to_the_numbers():
@@ -83,7 +84,7 @@ def test_padding_crosses_nothing():
     assert ids.tolist() == [[1, 2], [-1, 0]]
     weights = torch.tensor([[[0.0, 1.0], [0.5, 0.5]], [[0.0, 1.0], [0.0, 1.0]]])
     heads = weights[:, None].expand(2, 3, 2, 2)
-    said = swin.crossing(Attention("column", heads, column, column, ids, ids), windows, 2)
+    said = swin.crossing(attending(heads, column, ids), windows, 2)
     assert said.startswith("50 % of the weight")
     assert said.endswith("of this token’s 50 %.")
 

@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch.testing import assert_close
 
+from tests import toys
 from vizkit.analysis.attribution.rollout import rollout, rollout_matrix
 from vizkit.analysis.sequences.alignment import Aligned, alignment, target_roles, together
 from vizkit.analysis.sequences.rollout import origins
-from vizkit.traces import Attention, Check, NotApplicable, Tokens, Trace, dense
+from vizkit.traces import Attention, NotApplicable, Tokens, dense
 
 SOURCE, TARGET = Tokens("source", (), (1, 4), stride=1.0), Tokens("target", (), (1, 3), stride=1.0)
 ENCODER, MASKED, CROSS = (SOURCE, SOURCE), (TARGET, TARGET), (TARGET, SOURCE)
@@ -25,7 +26,7 @@ def trace_of(*kinds):
         )
         ids = (torch.arange(len(query))[None], torch.arange(len(key))[None])
         layers.append(Attention(f"layer {i}", scores.softmax(-1), query, key, *ids))
-    return Trace("toy", (1, 4), torch.zeros(3, 5), tuple(layers), (), Check(0.0, len(layers), len(layers)))
+    return toys.trace_of(*layers)
 
 
 def test_rows_are_those_of_one_matrix_over_both_texts():
@@ -61,9 +62,8 @@ def test_without_residuals_additive_attention_is_its_own_rollout():
 def test_two_texts_are_no_single_stream_even_where_they_are_equally_long():
     ids = torch.arange(3)[None]
     layer = Attention("cross", torch.full((1, 1, 3, 3), 1 / 3), TARGET, replace(TARGET, name="source"), ids, ids)
-    trace = Trace("toy", (1, 3), torch.zeros(3, 5), (layer,), (), Check(0.0, 1, 1))
     with pytest.raises(NotApplicable, match="looks at another"):
-        rollout(trace, 0)
+        rollout(toys.trace_of(layer), 0)
 
 
 def test_the_rollout_of_a_causal_text_never_comes_from_later_words():
