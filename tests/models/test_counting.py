@@ -216,12 +216,6 @@ def test_layers_swapped_inside_a_known_family_are_missed_aloud():
         loaded.model.blocks[1].attn = whole
 
 
-def test_a_convolutional_network_with_hidden_attention_is_refused():
-    loaded = made(Model(written_out))
-    with pytest.raises(TraceError, match="1 layers were expected"):
-        families.trace(loaded, PIXELS)
-
-
 def test_what_is_behind_a_cond_of_torch_cannot_be_counted():
     assert counted(Model(softmax, behind_a_cond)).layers is None
 

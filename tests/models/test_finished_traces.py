@@ -190,45 +190,20 @@ def test_layers_of_weights_that_the_model_changes_are_forgiven():
 
 
 def test_what_enters_a_layer_lies_where_its_keys_are():
-    """Of two calls one is not kept, of three layers one has no grid: names and numbers do not slip."""
-    kept, other = call("a", apart(0.0)), call("b", weights=None)
+    """Of five calls one is not kept; three have no input, no grid or other tokens, and keep no other out."""
     values, gradient = torch.arange(12.0).view(6, 2), torch.arange(12.0, 24.0).view(1, 6, 2)
-    order = torch.tensor([[3, 4, 5, 0, 1, 2]])
-    layer = Attention("a", torch.full((1, 2, 6, 6), 1 / 6), TOKENS, TOKENS, torch.arange(6)[None], order, heads=2)
+    own, order = torch.arange(6)[None], torch.tensor([[3, 4, 5, 0, 1, 2]])
+    layer = Attention("e", torch.full((1, 2, 6, 6), 1 / 6), TOKENS, TOKENS, own, order, heads=2)
     nowhere = Tokens("state", ("s0", "s1", "s2", "s3", "s4", "s5"), None)
-    placeless = Attention("c", layer.weights, nowhere, nowhere, torch.arange(6)[None], torch.arange(6)[None], heads=2)
-    result = Pass(
-        torch.zeros(1),
-        (other, kept, call("c"), call("d")),
-        (),
-        (),
-        None,
-        entering=((values * 0, values * 0), (values, gradient), (values, gradient), None),
-    )
-    (found,) = translate.layer_features(result, [layer, placeless, layer])
-    assert (found.name, found.tokens) == ("a", TOKENS)
+    placeless = Attention("c", layer.weights, nowhere, nowhere, own, own, heads=2)
+    calls = (call("a", weights=None), *map(call, "bcde"))
+    entering = ((values * 0, values * 0), None, (values, gradient), (values[:5], values[:5]), (values, gradient))
+    result = Pass(torch.zeros(1), calls, (), (), None, entering=entering)
+    layers = [replace(layer, name="b"), placeless, replace(layer, name="d"), layer]
+    (found,) = translate.layer_features(result, layers)
+    assert (found.name, found.tokens) == ("e", TOKENS)
     assert found.values.tolist() == torch.cat([values[3:], values[:3]]).tolist()
     assert found.gradient[:, 0].tolist() == [18.0, 20.0, 22.0, 12.0, 14.0, 16.0]
-    fewer = Pass(torch.zeros(1), (kept,), (), (), None, entering=((values[:5], values[:5]),))
-    assert translate.layer_features(fewer, [layer]) == []  # of other tokens
-
-
-def test_layers_that_lie_nowhere_keep_no_other_out():
-    """A layer without places, or of other tokens, is left out; the next one is still there."""
-    layer = Attention(
-        "a", torch.full((1, 2, 6, 6), 1 / 6), TOKENS, TOKENS, torch.arange(6)[None], torch.arange(6)[None], heads=2
-    )
-    values = torch.arange(12.0).view(6, 2)
-    result = Pass(
-        torch.zeros(1),
-        (call("a"), call("b"), call("c")),
-        (),
-        (),
-        None,
-        entering=(None, (values[:5], values[:5]), (values, values)),
-    )
-    (found,) = translate.layer_features(result, [replace(layer, name=name) for name in "abc"])
-    assert (found.name, found.values.tolist()) == ("c", values.tolist())
 
 
 def test_pieces_that_only_look_like_neighbours_are_copied():
@@ -252,11 +227,3 @@ def test_heads_that_a_change_takes_away_are_forgiven():
     with planned(plan):
         assert finished(written("a", apart(0.3))).check.output_error == pytest.approx(0.0)
     assert finished(written("a", apart(0.3))).check.output_error == pytest.approx(0.3)
-
-
-def test_stages_of_a_cnn_have_their_gradients():
-    features = [Features("stage 1", torch.zeros(6, 2), TOKENS)]
-    result = Pass(torch.zeros(1), (), (), (), None, gradients=(torch.arange(12.0).view(2, 2, 3),))
-    (found,) = translate.stage_features(result, features)
-    assert found.gradient.tolist() == [[0, 6], [1, 7], [2, 8], [3, 9], [4, 10], [5, 11]]
-    assert translate.stage_features(Pass(torch.zeros(1), (), (), (), None), features) == []

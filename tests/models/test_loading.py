@@ -88,30 +88,14 @@ def make_bare_pickle(path):
     path.write_bytes(pickle.dumps(Harmful(f"touch {path.parent}/marker")))
 
 
-def make_bomb(path):
-    plain = io.BytesIO()
-    torch.save({"x": torch.zeros(50_000_000)}, plain)
-    with zipfile.ZipFile(plain) as source, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as target:
-        for entry in source.infolist():
-            target.writestr(entry.filename, source.read(entry))
-    assert path.stat().st_size < 400_000
-
-
-def make_view(path):
-    torch.save({"x": torch.zeros(1).expand(1000, 1000, 1000)}, path)
-
-
-def make_safetensors(path, change):
+def make_lying(path):
     safetensors.torch.save_file(weights(), path)
-    path.write_bytes(change(path.read_bytes()))
-
-
-def lying(data):
+    data = path.read_bytes()
     size = struct.unpack("<Q", data[:8])[0]
     header = json.loads(data[8 : 8 + size])
     header["cls_token"]["data_offsets"][1] += 4 * 10**12
     text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data[8 + size :]
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8 + size :])
 
 
 def make_torch(path, content):
@@ -140,32 +124,18 @@ def make_ring(path):
     torch.save(ring, path)
 
 
-def make_whole_model(path):
-    torch.save(timm.create_model(SMALL), path)
-
-
 REFUSED = {  # file → (how it is made, what the sentence says)
     "code.pt": (make_code, "posix.system, which could run code"),
     "old code.pth": (make_code_in_old_format, "posix.system, which could run code"),
     "bare pickle.bin": (make_bare_pickle, "plain weights"),
-    "bomb.pt": (make_bomb, "would unpack to 191 MiB"),
-    "huge view.pt": (make_view, "claims more numbers than the file holds"),
-    "cut.safetensors": (lambda path: make_safetensors(path, lambda data: data[:-1000]), "not a whole safetensors"),
-    "lying.safetensors": (lambda path: make_safetensors(path, lying), "not a whole safetensors"),
+    "lying.safetensors": (make_lying, "not a whole safetensors"),
     "long header.safetensors": (lambda path: path.write_bytes(b"\xff" * 7 + b"\x7f{}"), "not a whole safetensors"),
     "empty.safetensors": (lambda path: path.touch(), "not a whole safetensors"),
-    "empty.pt": (lambda path: path.touch(), "not a whole torch checkpoint"),
-    "text.safetensors": (lambda path: path.write_text("Hello, this is a letter."), "not a whole safetensors"),
     "image.pt": (lambda path: Image.new("RGB", (9, 9)).save(path, "PNG"), "not a whole torch checkpoint"),
     "archive.tar": (make_tar, "not a whole torch checkpoint"),
     "archive.pt": (make_zip, "not a whole torch checkpoint"),
     "cut.pt": (make_cut_zip, "not a whole torch checkpoint"),
     "ring.pt": (make_ring, "no tensors"),
-    "whole model.pt": (make_whole_model, "VisionTransformer, which could run code"),
-    "list.pt": (lambda path: make_torch(path, [torch.ones(3)]), "no state dict"),
-    "words.pt": (lambda path: make_torch(path, {"lr": 0.1, "name": "x"}), "no tensors"),
-    "sparse.pt": (lambda path: make_torch(path, {"x": torch.eye(3).to_sparse()}), "plain weights|claims more"),
-    "meta.pt": (lambda path: make_torch(path, {"x": torch.empty(9, device="meta")}), "claims more numbers"),
     "other model.pt": (lambda path: make_torch(path, timm.create_model("test_resnet").state_dict()), "does not fit"),
     "scalar head.pt": (lambda path: make_torch(path, {**weights(), "head.weight": torch.tensor(1.0)}), "does not fit"),
     "part.pt": (lambda path: make_torch(path, dict(list(weights().items())[9:])), "3|4|5|6|7|8|9 tensors differ"),
@@ -176,7 +146,6 @@ REFUSED = {  # file → (how it is made, what the sentence says)
     "link to nothing.pt": (lambda path: path.symlink_to("nothing"), "There is no checkpoint"),
     "link to itself.pt": (lambda path: path.symlink_to(path.name), "There is no checkpoint|cannot be read"),
     "folder.pt": (lambda path: path.mkdir(), "is no checkpoint: it is a folder"),
-    "missing.pt": (lambda path: None, "There is no checkpoint"),
     "n" * 300 + ".pt": (lambda path: None, "cannot be read"),
 }
 
@@ -205,13 +174,10 @@ def prefixed(prefix, state):
 
 RIGHT = {  # file → its content, made from the weights; `other` are weights that must not be chosen
     "plain.pt": lambda state, other: state,
-    "model.pth": lambda state, other: {"model": state, "epoch": 3, "optimizer": {"lr": 0.1}},
     "state_dict.ckpt": lambda state, other: {"state_dict": prefixed("model.", state), "hyper_parameters": {}},
     "parallel.pt": lambda state, other: prefixed("module.", state),
     "compiled.pt": lambda state, other: {"model": prefixed("module._orig_mod.", state)},
-    "average.pt": lambda state, other: {"model": other, "model_ema": state},
     "timm average.pth.tar": lambda state, other: {"state_dict": other, "state_dict_ema": state, "arch": SMALL},
-    "nested.pt": lambda state, other: {"model": {"state_dict": state}},
     "dinov2.pt": lambda state, other: {**state, "mask_token": torch.zeros(1, 64)},  # as the authors publish it
 }
 
@@ -259,14 +225,6 @@ def test_without_head_it_gives_features(tmp_path, photo):
     assert vizkit.trace(loaded, photo).logits.shape == (64,)
 
 
-def test_image_size_of_fine_tuning_is_given(tmp_path):
-    state = weights(img_size=(96, 160))
-    make_torch(tmp_path / "wide.pt", state)
-    loaded = vizkit.load(tmp_path / "wide.pt", architecture=SMALL, image_size=(96, 160))
-    assert same(loaded, state)
-    assert loaded.preprocessing.size_hw == (96, 160)
-
-
 def test_checking_safetensors_does_not_read_the_weights(tmp_path, monkeypatch):
     write_folder(tmp_path)
     monkeypatch.setattr("vizkit.models.sources.checkpoint.renamed", lambda *_: pytest.fail("read the whole file"))
@@ -309,28 +267,16 @@ BAD_CONFIGS = {
     "not utf-8": ("\udcff".encode("utf-8", "surrogateescape").decode("latin-1"), "is damaged"),
     "a list": ([SMALL], "is damaged"),
     "no architecture": ({"num_classes": 3}, "does not name"),
-    "architecture no text": (changed(architecture=[SMALL]), "does not name"),
     "too deep": ("[" * 100_000, "is damaged"),
     "outside": (changed(architecture="../../../etc/passwd"), "timm has no model"),
     "another source": (changed(architecture="hf-hub:owner/name"), "timm has no model"),
     "unknown": (changed(architecture="vit_of_tomorrow"), "timm has no model"),
     "other shape": (changed(model_args={"depth": 7}), "cannot be made"),
     "huge": (changed(model_args={"embed_dim": 10**9}), "above 65536"),
-    "endless": (changed(model_args={"block": {"depths": [2, 10**8]}}), "above 1000"),
-    "wide windows": (
-        changed(architecture="tiny_vit_5m_224", model_args={"window_sizes": [7, 7, 60_000, 7]}),
-        "above 32",
-    ),
-    "many stages": (changed(model_args={"depths": [1] * 10_000}), "more than 1000 sizes"),
-    "deep": (changed(model_args={"depth": 1000}), "more than 128 layers"),
-    "deep in all": (changed(model_args={"depth": 100, "depths": [-900, 29]}), "more than 128 layers"),
-    "nested": (changed(model_args=json.loads('{"a":' * 30 + "{}" + "}" * 30)), "is damaged"),
-    "too large": (changed(model_args={"a": "x" * 2**22}), "more than 4 MiB"),
     "another file": (changed(model_args={"checkpoint_path": "/etc/passwd"}), "cannot be made"),
     "two counts": (changed(model_args={"num_classes": 5}), "two different numbers of classes"),
     "unknown entry": (with_preprocessing(colour="red"), "cannot be made"),
     "no spread": (with_preprocessing(std=[0, 0, 0]), "makes no sense"),
-    "huge input": (with_preprocessing(input_size=[3, 10**6, 10**6]), "above 65536"),
     "no numbers": (with_preprocessing(mean="grey"), "makes no sense"),
 }
 
@@ -547,10 +493,6 @@ def timed_refusal(source):
     return (time.perf_counter() - start) / 2
 
 
-def test_offline_is_said_within_five_seconds():
-    assert hub.TIMEOUT_S < 5
-
-
 def test_nobody_listens(monkeypatch, tmp_path):
     switch_hub_on(monkeypatch, tmp_path, "http://127.0.0.1:9")
     assert timed_refusal("vit_tiny_patch16_224") < WAITED_S
@@ -698,11 +640,6 @@ def test_other_input_sizes(photo, size):
     assert trace.attention[0].query.grid == (size_hw[0] // 16, size_hw[1] // 16)
 
 
-def test_convolutional_networks_take_any_size(photo):
-    loaded = vizkit.load("test_resnet", pretrained=False, image_size=(75, 130))
-    assert vizkit.trace(loaded, photo).image_size == (75, 130)
-
-
 @pytest.mark.parametrize(
     "name, size, expected",
     [
@@ -809,11 +746,17 @@ def test_reading_leaves_the_file_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name", ["vit_tiny_patch16_224", "swin_tiny_patch4_window7_224", "resnet18", "beit_base_patch16_224"]
+    "name, options",
+    [
+        ("vit_tiny_patch16_224", {"depth": 1}),
+        ("swin_tiny_patch4_window7_224", {"embed_dim": 24, "depths": (2, 2), "num_heads": (1, 2)}),
+        ("resnet18", {}),
+        ("beit_base_patch16_224", {"depth": 1, "embed_dim": 48, "num_heads": 3}),
+    ],
 )
-def test_what_a_file_replaces_is_not_drawn_at_random_and_what_it_leaves_out_is_refused(name):
-    drawn = create(name, None, name, pretrained=False)
-    bare = create(name, None, name, replaced=True, pretrained=False)
+def test_what_a_file_replaces_is_not_drawn_at_random_and_what_it_leaves_out_is_refused(name, options):
+    drawn = create(name, None, name, pretrained=False, **options)
+    bare = create(name, None, name, replaced=True, pretrained=False, **options)
     with pytest.raises(ModelError, match="no numbers"):
         refuse_missing_numbers(name, bare)
     bare.load_state_dict(drawn.state_dict())

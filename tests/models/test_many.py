@@ -172,6 +172,7 @@ def test_a_model_that_mixes_its_pictures_is_given_them_one_by_one(between):
         assert_close(batch.numbers[0][at], own_numbers(trace, batch.like)[0])
 
 
+@pytest.mark.product("mixing", "between")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("mixing", [a_little, swapped_in_the_middle])
 @pytest.mark.parametrize("between", ["before attention", "after it"])

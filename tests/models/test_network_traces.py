@@ -16,13 +16,11 @@ from vizkit.analysis.attention.statistics import mean_distance_px
 from vizkit.analysis.attribution.grad_cam import cam_layer, grad_cam
 from vizkit.analysis.attribution.legrad import legrad, legrad_by_layer
 from vizkit.analysis.attribution.rollout import rollout, rollout_by_layer, rollout_masses, rollout_matrix
-from vizkit.geometry import id_of, merging, pixel_box
+from vizkit.geometry import id_of, pixel_box
 from vizkit.models import Keep, ModelError, families
 from vizkit.models.families import dual_scale, gradual_reduction
 from vizkit.models.probes import positions
-from vizkit.models.probes.budget import keep_within, weights_bytes
 from vizkit.models.probes.parts import attention_parts, patch_embedding
-from vizkit.models.probes.shape import step_px
 from vizkit.models.sources.loaded import described
 from vizkit.saving import open_npz, save_npz
 from vizkit.traces import Attention, NotApplicable, Tokens, dense
@@ -145,15 +143,10 @@ def test_gradual_the_averaging_is_what_the_model_does():
         assert torch.equal(left[0, 0], kept[0, 0])
 
 
-def test_golden_tokens_in_the_traces_of_224_pixels():
-    narrow = {"embed_dim": 12, "num_heads": 1, "num_classes": 2, "depth": 4}
-    model = timm.create_model("gradual_reduction_tiny", reduce_after=(1, 2, 3), **narrow).eval()
-    trace = trace_of(described("gradual", model, None, "test"), torch.randn(1, 3, 224, 224), keep=Keep(heads="mean"))
-    assert [len(a.query) for a in trace.attention if a.learned] == [785, 393, 197, 99]
-    assert [a.query.grid for a in trace.attention if a.learned] == [(28, 28), (28, 14), (14, 14), (14, 7)]
-    model = timm.create_model("dual_scale_tiny", merge_block=1, **{**narrow, "depth": 1}).eval()
-    loaded = described("dual", model, None, "test")
-    assert dual_scale.stream(model).grid == (28, 28)
+def test_golden_partners_at_224_pixels():
+    """Counted from 1, as the theory does."""
+    loaded = loaded_of("dual", img_size=224, patch_size=8, coarse_patch_size=16)
+    assert dual_scale.stream(loaded.model).grid == (28, 28)
     first, second = dual_scale.partners(loaded, 0), dual_scale.partners(loaded, 2)
     assert [i + 1 for i in first.fine_ids] == [1, 2, 29, 30]
     assert [i + 1 for i in second.fine_ids] == [3, 4, 31, 32]
@@ -269,16 +262,6 @@ def test_chosen_rows_are_those_of_the_patches_asked_for():
     assert all(len(a.query) == a.query_ids.numel() for a in gradual.attention)
 
 
-def test_large_recordings_are_known_beforehand():
-    loaded = loaded_of("dual")
-    assert weights_bytes(loaded) == 6 * 2 * 96**2 * 4
-    assert sum(a.weights.numel() for a in trace_of(loaded, pixels_of()).attention) * 4 == weights_bytes(loaded)
-    assert keep_within(loaded, (0.0, 0.0), 10) == Keep(rows=(0,))
-    assert keep_within(loaded_of("gradual"), (0.0, 0.0), 10) == Keep(heads="mean")
-    assert keep_within(loaded, (0.0, 0.0), weights_bytes(loaded)) == Keep()
-    assert (step_px(loaded), step_px(loaded_of("gradual"))) == (8, 8)
-
-
 # Rectangles ---------------------------------------------------------------------------------------------------------
 
 
@@ -293,17 +276,6 @@ def test_distances_between_rectangles():
     assert mean_distance_px(layer).tolist() == pytest.approx([(4 + 8) / 2])
 
 
-@pytest.mark.parametrize("window", [(1, 2), (2, 1), (2, 3)])
-def test_merging_in_other_windows(window):
-    source = Tokens("before", ("cls",), (4, 6), stride=4.0)
-    target = Tokens("after", (), (4 // window[0], 6 // window[1]), stride=4.0 * window[1])
-    layer = merging("averaging", Tokens("before", (), (4, 6)), target, window)
-    values = torch.randn(24)
-    expected = torch.nn.functional.avg_pool2d(values.view(1, 4, 6), window).flatten()
-    assert_close(dense(layer)[0] @ values, expected)
-    assert source.grid == layer.key.grid
-
-
 # The rest of the library --------------------------------------------------------------------------------------------
 
 
@@ -316,25 +288,15 @@ def test_patches_and_single_layers_can_be_taken_apart():
         assert found.weight.shape == (24, 3, 4, 4)
     stem = loaded_of("parts", stem="conv")
     assert patch_embedding(stem, pixels_of()).weight is None  # no filters of patches
-    loaded = loaded_of("gradual")
-    for i, layer in enumerate(a for a in trace_of(loaded, pixels_of()).attention if a.learned):
-        parts = attention_parts(loaded, pixels_of(), i)
-        assert (parts.name, parts.tokens) == (layer.name, layer.query)
-        assert_close(parts.weights, layer.weights[0])
+    for loaded in (loaded_of("gradual"), loaded_of("parts")):
+        for i, layer in enumerate(a for a in trace_of(loaded, pixels_of()).attention if a.learned):
+            parts = attention_parts(loaded, pixels_of(), i)
+            assert (parts.name, parts.tokens) == (layer.name, layer.query)
+            assert_close(parts.weights, layer.weights[0])
+    assert parts.plain
+    assert parts.out_weight.data_ptr() == loaded.model.blocks[i].attn.out.weight.data_ptr()
     with pytest.raises(NotApplicable, match="built differently"):
         attention_parts(loaded_of("dual"), pixels_of(), 0)
-
-
-def test_the_walk_through_reads_the_attention_from_parts():
-    loaded = loaded_of("parts")
-    parts = attention_parts(loaded, pixels_of(), 1)
-    layer = trace_of(loaded, pixels_of()).attention[1]
-    attention = loaded.model.blocks[1].attn
-    assert_close(parts.weights, layer.weights[0])
-    assert_close(parts.scale, torch.full((2,), 12**-0.5))
-    assert parts.bias is None
-    assert parts.out_weight.data_ptr() == attention.out.weight.data_ptr()
-    assert parts.plain
 
 
 @pytest.mark.parametrize("kind", ["dual", "gradual"])
@@ -359,6 +321,7 @@ def test_names_are_in_the_catalogue():
     assert {entry.weights for entry in catalogue("dual_scale_*")} == {"none"}
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("name", ["dual_scale_tiny", "gradual_reduction_tiny", "vit_parts_tiny"])
 def test_load_by_name_at_another_size(name):
     loaded = vizkit.load(name, pretrained=False, image_size=(64, 96))

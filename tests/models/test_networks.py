@@ -1,7 +1,6 @@
 """Our own networks against their formulas, against timm's, and against the numbers of the theory."""
 
 import math
-from itertools import pairwise
 
 import pytest
 import timm
@@ -19,7 +18,6 @@ from vizkit.models.networks.merging import Balance, alignment
 from vizkit.models.networks.named_vits import from_timm
 from vizkit.models.networks.positions import sinusoids, sinusoids_2d
 from vizkit.models.networks.vit_from_parts import ConvStem, EncoderBlock, MultiHeadSelfAttention, PatchEmbedding
-from vizkit.models.probes.multiply_adds import work_of
 
 TINY = {"embed_dim": 24, "num_heads": 2, "num_classes": 5}
 OBLONG = {"img_size": (32, 48), "patch_size": 4}
@@ -55,24 +53,12 @@ def count(model):
 # Positions ----------------------------------------------------------------------------------------------------------
 
 
-def test_sinusoids_are_the_formula():
-    table = sinusoids(7, 10)
-    for pos in range(7):
-        for i in range(5):
-            angle = pos / 10000 ** (2 * i / 10)
-            assert table[pos, 2 * i] == pytest.approx(math.sin(angle), abs=1e-6)
-            assert table[pos, 2 * i + 1] == pytest.approx(math.cos(angle), abs=1e-6)
-    assert sinusoids(784, 192).abs().max() <= 1
-    assert_close(sinusoids(7, 10), analysis.sinusoidal(7, 10))  # what the page on positions draws
+def test_sinusoids_are_those_that_the_page_on_positions_draws():
+    """Which are computed by hand in test_positions.py."""
+    assert_close(sinusoids(7, 10), analysis.sinusoidal(7, 10))
     assert_close(sinusoids_2d((3, 5), 8), analysis.sinusoidal_2d((3, 5), 8).flatten(0, 1))
     with pytest.raises(ValueError, match="pairs"):
         sinusoids(7, 5)
-
-
-def test_sinusoids_in_two_dimensions_tell_row_and_column():
-    table = sinusoids_2d((3, 5), 8).view(3, 5, 8)
-    assert torch.equal(table[2, 3, :4], sinusoids(3, 4)[2])
-    assert torch.equal(table[2, 3, 4:], sinusoids(5, 4)[3])
     with pytest.raises(ValueError, match="multiple of 4"):
         sinusoids_2d((3, 5), 6)
 
@@ -220,23 +206,6 @@ def test_every_choice_learns(options):
 # Dual-scale ---------------------------------------------------------------------------------------------------------
 
 
-def test_golden_alignment():
-    """Counted from 1, as the theory does."""
-    order = alignment((28, 28), 2) + 1
-    assert order.shape == (196, 4)
-    assert order[0].tolist() == [1, 2, 29, 30]
-    assert order[1].tolist() == [3, 4, 31, 32]
-    assert sorted(order.flatten().tolist()) == [*range(1, 785)]
-
-
-def test_golden_token_counts():
-    with torch.device("meta"):
-        model = timm.create_model("dual_scale_tiny")
-    assert (model.patch_embed.num_patches, model.patch_embed_coarse.num_patches) == (784, 196)
-    assert model.pos_table.shape == (784, 192)
-    assert (len(model.blocks), model.merge_block) == (12, 9)
-
-
 @pytest.mark.parametrize("ratio", [2, 3])
 def test_alignment_brings_together_what_lies_together(ratio):
     """On a grid that is not square, with the coordinates of every pixel written into it."""
@@ -337,14 +306,6 @@ def test_a_fixed_alpha_is_no_parameter_and_another_one_shares_all_weights():
     assert_close(model(pixels), other(pixels))
 
 
-@pytest.mark.parametrize("merge_block", [1, 4])
-def test_any_block_can_merge(merge_block):
-    model, pixels = dual(merge_block=merge_block), torch.randn(2, 3, 32, 48)
-    assert model(pixels).shape == (2, 5)
-    assert len([*model.streams(pixels)]) == merge_block
-    assert len([*model.through(pixels)]) == 4
-
-
 def test_dual_scale_refuses_what_does_not_divide():
     with pytest.raises(ValueError, match="steps of 16×16 pixels do not divide 216×224, the nearest size is 224×224"):
         timm.create_model("dual_scale_tiny", img_size=(216, 224))
@@ -390,20 +351,6 @@ def test_gradient_checkpointing_changes_memory_and_no_gradient(make):
 # Gradual reduction --------------------------------------------------------------------------------------------------
 
 
-def test_golden_reduction():
-    """785 → 393 → 197 → 99 tokens at 224²; what tokens compare with each other is divided by four each time."""
-    model = timm.create_model("gradual_reduction_tiny", embed_dim=24, num_heads=2).eval()
-    with torch.no_grad():
-        counts = [left.shape[1] for left, _, _ in model.steps(torch.randn(1, 3, 224, 224))]
-    assert counts == [785] * 3 + [393] * 3 + [197] * 3 + [99] * 3
-    costs = []
-    for n in (785, 393, 197, 99):
-        costs.append(work_of(model.blocks[0].attn, (1, n, 24)).products[""])
-    for before, after in pairwise(costs):
-        assert before / after == pytest.approx(4, rel=0.02)  # the class token is not halved
-    assert model(torch.randn(1, 3, 224, 224)).shape == (1, 1000)
-
-
 def test_reduction_has_no_weights_and_none_of_it_is_a_plain_vit():
     given = {**TINY, **OBLONG, "depth": 4}
     plain = disturbed(timm.create_model("vit_tiny_patch16_224", **given))
@@ -414,12 +361,6 @@ def test_reduction_has_no_weights_and_none_of_it_is_a_plain_vit():
         model.load_state_dict(plain.state_dict())
     assert_close(same(pixels), plain(pixels))
     assert not torch.allclose(fewer(pixels), plain(pixels))
-    with torch.device("meta"):
-        sizes = [
-            timm.create_model("gradual_reduction_base"),
-            timm.create_model("gradual_reduction_base", reduce_after=()),
-        ]
-        assert count(sizes[0]) == count(sizes[1]) == count(timm.create_model("vit_base_patch8_224"))
 
 
 def test_neighbours_are_averaged_and_special_tokens_are_not():

@@ -4,9 +4,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch.testing import assert_close
 
 import vizkit
@@ -60,14 +57,6 @@ def test_sinusoids_by_hand():
     assert table[3].tolist() == pytest.approx(expected, abs=1e-6)
     assert table[0].tolist() == [0, 1, 0, 1]
     assert sinusoidal(5, 4, base=16.0)[2].tolist()[2:] == pytest.approx([math.sin(0.5), math.cos(0.5)], abs=1e-6)
-
-
-@settings(deadline=None)
-@given(st.integers(1, 60), st.integers(1, 20))
-def test_sinusoids_are_bounded_and_all_of_one_length(count, pairs):
-    table = sinusoidal(count, 2 * pairs)
-    assert float(table.abs().max()) <= 1
-    assert_close((table**2).sum(1), torch.full((count,), float(pairs)))
 
 
 def test_similarity_of_sinusoids_depends_on_the_distance_only():
@@ -171,7 +160,7 @@ TABLES = [
 
 @pytest.mark.parametrize("name, size, prefix, grid", TABLES)
 def test_the_learned_table_has_one_row_for_each_patch(name, size, prefix, grid):
-    loaded = toy(small_vit(name), size) if " " in name else load(name, image_size=size)
+    loaded = toy(small_vit(name), size) if " " in name else load(name, image_size=size, model_args={"depth": 1})
     assert code(loaded, prefix) == grid
     table = learned_table(loaded)
     assert table.shape == (*grid, loaded.model.embed_dim)
@@ -217,18 +206,6 @@ def test_kinds(name, options, expected):
             resampled(loaded, (3, 5))
 
 
-def test_resampling_is_bicubic_and_keeps_rows_and_columns_apart():
-    loaded = load("test_vit", image_size=(48, 80))
-    code(loaded, 1)
-    table = learned_table(loaded)
-    assert torch.equal(resampled(loaded, (3, 5)), table)
-    found = resampled(loaded, (7, 11))
-    expected = F.interpolate(table.permute(2, 0, 1)[None], size=(7, 11), mode="bicubic", antialias=True)[0]
-    assert_close(found, expected.permute(1, 2, 0))
-    assert float((found[1:, 0, 0] - found[:-1, 0, 0]).min()) > 1  # ten for a row of the old table
-    assert 0 < float((found[0, 1:, 0] - found[0, :-1, 0]).max()) < 1
-
-
 def test_resampling_is_what_the_model_does_at_that_size():
     import timm
 
@@ -238,6 +215,7 @@ def test_resampling_is_what_the_model_does_at_that_size():
     with torch.no_grad():
         x = torch.zeros(1, 7, 11, 64)
         added = other._pos_embed(x)[0, 1:].view(7, 11, 64)
+    assert torch.equal(resampled(loaded, (3, 5)), learned_table(loaded))
     assert_close(resampled(loaded, (7, 11)), added)
 
 
@@ -352,7 +330,7 @@ def test_rotations_against_rotated_bases(name):
     from timm.layers import apply_rot_embed_cat
 
     size, grid = ((28, 70), (2, 5)) if "eva02" in name else ((32, 80), (2, 5))
-    loaded = toy(mixed_rope(), size) if name == "mixed" else load(name, image_size=size)
+    loaded = toy(mixed_rope(), size) if name == "mixed" else load(name, image_size=size, model_args={"depth": 2})
     rope, layer = loaded.model.rope, 1
     angles = rope.get_embed(shape=list(grid))
     angles = angles[layer] if angles.dim() == 4 else angles[None]  # head place …
@@ -455,4 +433,4 @@ def test_what_cannot_be_shuffled_says_so(cnn):
     with pytest.raises(NotApplicable, match="grid of patches"):
         logits_shuffled(cnn, torch.zeros(1, 3, 160, 160), torch.arange(4), True)
     with pytest.raises(NotApplicable, match="cannot be taken out"):
-        without_positions(load("tnt_s_legacy_patch16_224"))
+        without_positions(load("tnt_s_legacy_patch16_224", model_args={"depth": 1}))

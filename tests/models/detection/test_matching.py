@@ -7,7 +7,7 @@ import torch
 from torch.testing import assert_close
 from torchmetrics.functional.detection import generalized_intersection_over_union
 
-from vizkit.models.detection.matching import Things, Weights, costs, greedy, losses, match, matched
+from vizkit.models.detection.matching import Things, Weights, costs, losses, match, matched
 from vizkit.models.networks.detr import Answers
 
 
@@ -35,14 +35,6 @@ def test_the_least_cost_of_all_permutations(queries, count):
         assert len(rows) == count
         assert float(cost[rows, columns].sum()) == pytest.approx(min(every), abs=1e-6)
     assert len(set(rows.tolist())) == len(rows) == len(set(columns.tolist())) == min(queries, count)
-
-
-def test_greedy_takes_the_cheapest_first_and_pays_for_it():
-    cost = torch.tensor([[1.0, 2.0], [2.0, 9.0]])
-    rows, columns = greedy(cost)
-    assert (rows.tolist(), columns.tolist()) == ([0, 1], [0, 1])  # 1 + 9
-    rows, columns = match(cost)
-    assert float(cost[rows, columns].sum()) == 4.0
 
 
 def test_every_picture_of_a_batch_is_assigned_as_if_it_were_alone():

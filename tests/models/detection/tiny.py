@@ -14,7 +14,7 @@ NEEDS = Preprocessing((64, 96), (0.5,) * 3, (0.5,) * 3, crop_pct=1.0, crop_mode=
 def tiny(*, conditional, seed=0):
     """Two encoder and two decoder layers of two heads, five queries; on 64 × 96 pixels a memory of 2 × 3 cells."""
     torch.manual_seed(seed)
-    backbone = timm.create_model("resnet10t", pretrained=False, num_classes=0)
+    backbone = timm.create_model("resnet10t", channels=(8, 16, 16, 32), num_classes=0)
     model = DETR(
         backbone,
         int(backbone.num_features),

@@ -14,6 +14,7 @@ from vizkit.models.probes.lenses.logit_lens import logit_lens, patch_outputs
 from vizkit.traces import NotApplicable
 
 IMAGE = noisy_picture(32, 32)
+NARROW = {"embed_dim": 48, "num_heads": 3}
 KINDS = {  # architecture → (pixels, what its head reads)
     "vit_tiny_patch16_224": (32, "the class token"),
     "deit_tiny_distilled_patch16_224": (32, "the class and the distillation token"),
@@ -29,7 +30,7 @@ def made(name):
     """With random weights, also where a model begins with zeros: a head without weights would agree with anything."""
     torch.manual_seed(0)
     side, _ = KINDS[name]
-    model = timm.create_model(name, img_size=side, num_classes=5, depth=3).eval()
+    model = timm.create_model(name, img_size=side, num_classes=5, depth=3, **NARROW).eval()
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.add_(0.05 * torch.randn_like(parameter))
@@ -45,7 +46,7 @@ def test_after_the_last_block_the_lens_gives_the_models_own_logits(name):
     assert lens.logits.shape == (3, 5)
     assert lens.error <= 1e-4
     assert lens.read == KINDS[name][1]
-    assert float((lens.logits[0] - lens.logits[-1]).abs().max()) > 1e-2  # the layers do something
+    assert float((lens.logits[0] - lens.logits[-1]).abs().max()) > 1e-3  # the layers do something
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -129,7 +130,8 @@ def test_a_swin_is_a_sum_from_its_last_stage_on():
 
 
 def test_a_norm_behind_the_attention_is_no_sum():
-    model = timm.create_model("swinv2_tiny_window8_256", img_size=64, window_size=2, num_classes=5, depths=(1, 1, 1, 2))
+    options = {"img_size": 64, "window_size": 2, "num_classes": 5, "depths": (1, 1), "embed_dim": 12}
+    model = timm.create_model("swinv2_tiny_window8_256", num_heads=(1, 2), **options)
     loaded = wrap(model.eval(), head="softmax", size_hw=(64, 64))
     with pytest.raises(NotApplicable, match="do not add up"):
         direct_attribution(loaded, trace(loaded, IMAGE), pixels_of(loaded, IMAGE), 0, None)
@@ -149,7 +151,7 @@ def test_a_cnn_is_no_sum():
 
 
 def test_attention_pooling_has_a_lens_but_no_sum():
-    model = timm.create_model("vit_base_patch16_siglip_224", img_size=32, num_classes=5, depth=1).eval()
+    model = timm.create_model("vit_base_patch16_siglip_224", img_size=32, num_classes=5, depth=1, **NARROW).eval()
     loaded = wrap(model, head="softmax", size_hw=(32, 32))
     traced = trace(loaded, IMAGE)
     assert logit_lens(loaded, traced).read == "the attention pool"

@@ -9,7 +9,6 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 import vizkit
-from vizkit.models.probes.flow import flow
 from vizkit.models.probes.multiply_adds import copy_with, counted, one_pass, work_of
 
 IMAGES, TOKENS, CHANNELS, HEADS = 1, 10, 24, 2
@@ -63,18 +62,6 @@ def test_masked_grouped_and_unequal_attention():
         return F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
 
     assert found(Calls(attend), (1, 4, TOKENS, 6)) == (4 * 7 * TOKENS * (6 + 12),) * 2
-
-
-@pytest.mark.rest
-def test_switching_timms_fused_attention_off_changes_nothing(monkeypatch):
-    """What TIMM_FUSED_ATTN decides, for the models that are created after."""
-    counts = []
-    for value in (0, 1):
-        monkeypatch.setattr("timm.layers.config._USE_FUSED_ATTN", value)
-        loaded = vizkit.load("vit_tiny_patch16_224", pretrained=False)
-        assert loaded.model.blocks[0].attn.fused_attn == bool(value)
-        counts.append((counted(loaded), flow(loaded)))
-    assert counts[0] == counts[1]
 
 
 @pytest.mark.parametrize("weights", [True, False])
@@ -168,12 +155,6 @@ def test_bundled_models_cost_the_same_without_content(name):
     total, products = found(loaded.model, (1, 3, *loaded.preprocessing.size_hw))
     assert total == counted(loaded) > 0
     assert (products > 0) == (name != "digits_cnn")
-
-
-def test_the_insects_vit_costs_297_million():
-    """Six blocks of 197 tokens of 128 numbers, the embedding of 196 patches of 8², the head: all by formula."""
-    blocks = 6 * (12 * 197 * 128**2 + 2 * 197**2 * 128)
-    assert counted(vizkit.load("bundled:insects_vit")) == blocks + 196 * 192 * 128 + 128 * 12
 
 
 class Looks(nn.Module):

@@ -80,18 +80,6 @@ def test_a_shortcut_makes_no_network_deeper_and_the_larger_branch_is_what_is_see
     assert last.columns.size == max(deep.columns.size, wide.columns.size) + last.columns.jump // 3
 
 
-def test_lenet_sees_what_the_paper_says():
-    layers = {layer.path: layer.seen for layer in walk_of(timm.create_model("lenet5"), (1, 1, 32, 32)).layers}
-    assert {path: (seen.rows.size, seen.rows.jump) for path, seen in layers.items()} == {
-        "c1": (5, 1),
-        "s2": (6, 2),
-        "c3": (14, 2),
-        "s4": (16, 4),
-        "c5": (32, 4),
-    }
-    assert layers["c5"].box((0, 0)) == (0, 0, 32, 32)
-
-
 def test_where_the_stride_stands_decides_427_against_483():
     """torchvision (and timm) halve in the 3×3 convolution of a bottleneck, the paper in the 1×1 before it."""
     with torch.device("meta"):

@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
-import vizkit
 from tests.drawn import seeded
 from vizkit.analysis.attention.statistics import by_layer
 from vizkit.analysis.swin.cost_curves import beside, exponent
@@ -22,7 +21,7 @@ from vizkit.figure.swin.power_laws import power_laws
 from vizkit.figure.swin.window_map import window_map
 from vizkit.models import families
 from vizkit.models.probes import window_parts
-from vizkit.models.probes.multiply_adds import shape_of, work_of
+from vizkit.models.probes.multiply_adds import work_of
 from vizkit.models.probes.patch_merging import NEIGHBOURS, leaving, merged
 from vizkit.models.sources.loaded import described
 from vizkit.traces import NotApplicable, dense
@@ -99,20 +98,6 @@ def test_content_bias_and_mask_add_up_to_the_scores_exactly_and_the_branch_is_re
     assert torch.equal(found.weights, parts.weights)
     assert_close(sides(parts.content, parts.relative, parts.masked).both, parts.weights)
     assert parts.relative.std() > 0.1  # felt, so that leaving it out would show
-
-
-@pytest.mark.parametrize("which", ["v1", "v1 padded", "v1 window 7", "v2 padded"])
-@pytest.mark.parametrize("layer", [1, 3])
-def test_the_mask_is_timms_own(which, layer):
-    parts, (loaded, _) = parts_of(which, layer), model(which)
-    block = loaded.model.get_submodule(parts.name.removesuffix(".attn"))
-    if not any(parts.shift):
-        assert not parts.masked.any()
-        return
-    sides_of = [-(-side // extent) * extent for side, extent in zip(parts.tokens.grid, parts.window, strict=True)]
-    own = block.get_attn_mask(torch.zeros(1, *sides_of, 1))
-    assert torch.equal(parts.masked, own < 0)
-    assert 0 < int(parts.masked.sum()) < parts.masked.numel()
 
 
 def test_content_and_bias_of_version_one_by_its_own_weights():
@@ -213,31 +198,6 @@ def test_merging_is_the_models_own(which):
     assert found.beside.shape[-1] == 4 * found.before.shape[-1] == 2 * found.after.shape[-1]
 
 
-@pytest.mark.parametrize("which", ["v1", "v1 padded", "torchvision v1 padded"])
-def test_the_order_of_the_four_neighbours_is_the_models(which):
-    """The linear map is made to hand on one neighbour alone, and the normalisation taken away."""
-    loaded, pixels = model(which)
-    torchvision = "torchvision" in which
-    layer = loaded.model.features[2] if torchvision else loaded.model.layers[1].downsample
-    features = leaving(loaded, pixels, trace_of(which), 0)
-    rows, columns = features.tokens.grid
-    tokens = features.values.unflatten(0, (rows, columns))
-    found = merged(loaded, features, 0)
-    norm, weight = layer.norm, layer.reduction.weight.clone()
-    layer.norm = nn.Identity()
-    try:
-        for place, (down, right) in enumerate(NEIGHBOURS):
-            layer.reduction.weight.zero_()
-            layer.reduction.weight[:8, 8 * place : 8 * place + 8] = torch.eye(8)
-            handed_on = layer(tokens[None])[0, ..., :8]
-            expected = F.pad(tokens, (0, 0, 0, columns % 2, 0, rows % 2))[down::2, right::2]
-            assert torch.equal(handed_on, expected)
-            assert torch.equal(found.beside[..., 8 * place : 8 * place + 8], expected)
-    finally:
-        layer.norm = norm
-        layer.reduction.weight.copy_(weight)
-
-
 @pytest.mark.parametrize("which", ["v1 padded", "v2 padded"])
 def test_the_parts_of_the_neighbours_add_up(which):
     loaded, pixels = model(which)
@@ -262,9 +222,8 @@ def test_after_the_last_stage_nothing_is_merged():
 
 
 def test_swin_tiny_costs_what_was_published():
-    loaded = vizkit.load("swin_tiny_patch4_window7_224", pretrained=False)
-    before = [id(tensor) for tensor in loaded.model.parameters()]
-    work = work_of(loaded.model, shape_of(loaded))
+    with torch.device("meta"):
+        work = work_of(timm.create_model("swin_tiny_patch4_window7_224").eval(), (1, 3, 224, 224))
     published = 4.5e9  # Liu et al. 2021, table 1
     assert abs(work.total[""] - published) < 0.05 * published
     # One layer by the formula of the paper, twice in the first stage.
@@ -272,8 +231,6 @@ def test_swin_tiny_costs_what_was_published():
     assert work.total["layers.2.blocks.5.attn"] == beside(224, 16, 384, 7)[1].attention
     layers = ((3136, 96, 2), (784, 192, 2), (196, 384, 6), (49, 768, 2))
     assert work.products[""] == sum(2 * 49 * tokens * channels * count for tokens, channels, count in layers)
-    assert before == [id(tensor) for tensor in loaded.model.parameters()]
-    assert {tensor.device.type for tensor in loaded.model.parameters()} == {"cpu"}
 
 
 def test_exponents():

@@ -43,6 +43,7 @@ def half_of_it(edit, layer):
     return [replace(edit, value=edit.value / 2)] if not layer else []
 
 
+@pytest.mark.product("wrong", "text")
 @pytest.mark.parametrize("kind", [Fused, Written, Torch])
 @pytest.mark.parametrize(
     "wrong, text",
@@ -72,6 +73,7 @@ WHERE = {
 }
 
 
+@pytest.mark.product("kind", "text")
 @pytest.mark.parametrize("at_once", [1, 1 << 17])
 @pytest.mark.parametrize("kind", WHERE)
 @pytest.mark.parametrize("text", TEXTS)
@@ -325,8 +327,12 @@ def test_of_two_edits_of_a_head_the_later_one_holds(kind):
         ["frozen:1.2=1.3", "uniform:1.2"],
         ["temperature:1.2=9", "frozen:1=1.3", "temperature:1=2"],
         ["temperature:all=3", "temperature:1=1"],
+        ["heads:1.2=0", "heads:1.2=mean"],
+        ["heads:1.2=mean", "heads:1.2=0"],
     ):
-        alone, both = (trace(loaded, IMAGE, edits=edits) for edits in (texts[-1:], texts))
+        alone, both = (trace(loaded, IMAGE, edits=edits, reference=[OTHER]) for edits in (texts[-1:], texts))
+        if "temperature:all=3" not in texts:  # which the second layer keeps
+            assert_close(both.logits, alone.logits, atol=1e-6, rtol=0)
         assert_close(both.attention[0].weights, alone.attention[0].weights, atol=1e-6, rtol=0)
         assert both.check.failure is None
 

@@ -11,33 +11,12 @@ from torch.testing import assert_close
 
 import vizkit
 from tests.drawn import noisy_picture
+from tests.models.test_recording import HEADS, Fused, Written
 from vizkit.models import Edit, EditError, Keep, trace
 from vizkit.models.recording.edits import ALL, parse
 
 IMAGE = np.random.default_rng(0).integers(0, 255, (32, 32, 3), dtype=np.uint8)
-TOKENS, DIM, HEADS = 5, 12, 3
-
-
-class Fused(nn.Module):
-    """Attention by the kernel; `Written` and `torch.nn.MultiheadAttention` compute the same."""
-
-    num_heads = HEADS
-
-    def __init__(self):
-        super().__init__()
-        self.qkv, self.proj = nn.Linear(DIM, 3 * DIM), nn.Linear(DIM, DIM)
-
-    def forward(self, x):
-        query, key, value = self.qkv(x).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        return self.proj(self.mixed(query, key, value).transpose(1, 2).flatten(2))
-
-    def mixed(self, query, key, value):
-        return nn.functional.scaled_dot_product_attention(query, key, value)
-
-
-class Written(Fused):
-    def mixed(self, query, key, value):
-        return (query @ key.mT * query.shape[-1] ** -0.5).softmax(-1) @ value
+TOKENS, DIM = 5, 12
 
 
 class Torch(nn.Module):
@@ -70,23 +49,12 @@ class Model(nn.Module):
 def wrapped(kind):
     """The same numbers in all three."""
     torch.manual_seed(0)
-    model = Model(Fused)
-    if kind is Written:
-        other = Model(Written)
-        other.load_state_dict(model.state_dict())
-        model = other
-    elif kind is Torch:
-        other = Model(Torch)
-        state = {}
-        for name, value in model.state_dict().items():
-            name = (
-                name.replace("qkv.", "attention.in_proj_").replace("proj.", "attention.out_proj.", 1)
-                if ("qkv." in name or ".proj." in name)
-                else name
-            )
-            state[name] = value
-        other.load_state_dict(state)
-        model = other
+    state, model = Model(Fused).state_dict(), Model(kind)
+    if kind is Torch:
+        for name in [*state]:
+            theirs = name.replace("qkv.", "attention.in_proj_").replace(".proj.", ".attention.out_proj.")
+            state[theirs] = state.pop(name)
+    model.load_state_dict(state)
     return vizkit.wrap(model, size_hw=(32, 32), mean=(0.5,) * 3, std=(0.5,) * 3, head="softmax")
 
 

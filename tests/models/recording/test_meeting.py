@@ -130,9 +130,10 @@ WRITTEN = {
 def test_every_way_to_write_the_product_is_proven(way, target):
     check = traced(RIGHT[way], target).check
     assert check.passed
-    assert check.proofs[:2] == ("output of every layer", "logits")
+    assert (check.layers, check.proofs[:2]) == ("2 of 2 layers", ("output of every layer", "logits"))
 
 
+@pytest.mark.product("way")
 @pytest.mark.parametrize("options", [{}, {"target": 3}, {"layer": 1}, {"keep": Keep(rows=(2, 5, 7))}])
 @pytest.mark.parametrize("way", WRONG)
 def test_weights_that_meet_the_values_elsewhere_are_red(way, options):
@@ -152,7 +153,7 @@ def test_the_mean_over_heads_is_red_too(way):
 @pytest.mark.parametrize("way", NOTED)
 def test_weights_that_are_changed_on_the_way_are_said_to_be(way, target):
     trace = traced(NOTED[way], target)
-    assert trace.check.passed
+    assert (trace.check.passed, trace.check.layers) == (True, "2 of 2 layers")
     assert any(note.startswith(f"2 of 2 {NOTE}") for note in trace.notes)
 
 

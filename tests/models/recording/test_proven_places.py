@@ -95,7 +95,7 @@ def test_wrong_places_of_patches_are_red(module, name, how, monkeypatch):
 
 
 def test_wrong_places_of_words_in_patches_are_red(monkeypatch):
-    loaded = vizkit.load("tnt_s_patch16_224", pretrained=False)
+    loaded = vizkit.load("tnt_s_patch16_224", pretrained=False, model_args={"depth": 1})
     keep = Keep(layers={0, 1})
     right = trace(loaded, IMAGE, keep=keep).check
     assert (right.places_error, right.places_found) == (0, 2)

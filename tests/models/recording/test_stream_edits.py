@@ -1,7 +1,5 @@
 """Edits of weights, tokens, positions and the stream, against the same done by hand."""
 
-import threading
-
 import numpy as np
 import pytest
 import torch
@@ -20,7 +18,7 @@ SEEN = noisy_picture(48, 48, 6)
 @pytest.fixture(scope="module")
 def vit():
     torch.manual_seed(0)
-    return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48))
+    return vizkit.load("vit_tiny_patch16_224", pretrained=False, image_size=(48, 48), model_args={"depth": 4})
 
 
 def stream(loaded, image, blocks):
@@ -95,12 +93,12 @@ def test_positions_are_exchanged_shifted_and_taken_away(vit):
 def test_what_another_run_computed_is_put_in(vit):
     other = noisy_picture(48, 48, 7)
     with torch.no_grad():
-        x, there = stream(vit, SEEN, 5), stream(vit, other, 5)
+        x, there = stream(vit, SEEN, 2), stream(vit, other, 2)
         x[:, [2, 9]] = there[:, [2, 9]]
-        expected = logits(vit, x, 5)
-    put = trace(vit, SEEN, edits=["patch:stream.5=2,9"], reference=[other])
+        expected = logits(vit, x, 2)
+    put = trace(vit, SEEN, edits=["patch:stream.2=2,9"], reference=[other])
     assert_close(put.logits, expected, atol=1e-5, rtol=0)
-    whole = trace(vit, SEEN, edits=["patch:stream.12"], reference=[other]).logits
+    whole = trace(vit, SEEN, edits=["patch:stream.4"], reference=[other]).logits
     assert_close(whole, trace(vit, other).logits, atol=1e-5, rtol=0)
     for part in ("attention", "mlp"):
         same = trace(vit, SEEN, edits=[f"patch:{part}.3"], reference=[SEEN]).logits
@@ -111,19 +109,19 @@ def test_what_another_run_computed_is_put_in(vit):
 
 def test_a_direction_is_added_and_gradients_follow(vit):
     direction = noise(10, 192)
-    steered = trace(vit, SEEN, target=1, edits=["steer:6=2*1.5"], directions={(5, 2): direction})
+    steered = trace(vit, SEEN, target=1, edits=["steer:3=2*1.5"], directions={(2, 2): direction})
     with torch.no_grad():
-        expected = logits(vit, stream(vit, SEEN, 6) + 1.5 * direction, 6)
+        expected = logits(vit, stream(vit, SEEN, 3) + 1.5 * direction, 3)
     assert_close(steered.logits, expected, atol=1e-5, rtol=0)
-    nothing = trace(vit, SEEN, edits=["steer:6=2*0"], directions={(5, 2): direction})
+    nothing = trace(vit, SEEN, edits=["steer:3=2*0"], directions={(2, 2): direction})
     assert_close(nothing.logits, trace(vit, SEEN).logits, atol=0, rtol=0)
     plain = trace(vit, SEEN, target=1)
-    assert (steered.attention[11].gradient - plain.attention[11].gradient).abs().max() > 1e-6
+    assert (steered.attention[3].gradient - plain.attention[3].gradient).abs().max() > 1e-6
 
 
 def test_edits_of_all_kinds_together_leave_the_model_as_it_was(vit):
     plain = trace(vit, SEEN)
-    edits = ["positions:scramble=3", "drop:4", "heads:2.1=mean", "frozen:5", "patch:mlp.3=1,2", "uniform:7.2"]
+    edits = ["positions:scramble=3", "drop:4", "heads:2.1=mean", "frozen:3", "patch:mlp.3=1,2", "uniform:4.2"]
     with pytest.raises(EditError, match="tokens"):  # the reference has all its patches
         trace(vit, SEEN, edits=edits, reference=[SEEN[::-1].copy()])
     together = trace(vit, SEEN, edits=[e for e in edits if not e.startswith("drop")], reference=[SEEN[::-1].copy()])
@@ -139,32 +137,6 @@ def test_swins_blocks_take_what_another_run_computed():
     last = sum(len(stage.blocks) for stage in loaded.model.layers)
     put = trace(loaded, images[0], edits=[f"patch:stream.{last}"], reference=[images[1]])
     assert_close(put.logits, trace(loaded, images[1]).logits, atol=1e-5, rtol=0)
-
-
-def logits_of(loaded, edits):
-    return trace(loaded, IMAGE, edits=edits, reference=[OTHER]).logits
-
-
-def test_twenty_threads_with_their_own_edits():
-    loaded = wrapped(Fused)
-    texts = [["heads:1=0"], ["temperature:2=3"], ["blind:all=2"], ["frozen:1"], []]
-    expected = [logits_of(loaded, text) for text in texts]
-    wrong = []
-
-    def run(number):
-        for _ in range(3):
-            text = texts[number % len(texts)]
-            if not torch.equal(
-                trace(loaded, IMAGE, edits=text, reference=[OTHER]).logits, expected[number % len(texts)]
-            ):
-                wrong.append(f"{number}: {text}")
-
-    workers = [threading.Thread(target=run, args=(number,)) for number in range(20)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert wrong == []
 
 
 @pytest.mark.parametrize(
@@ -228,10 +200,10 @@ def test_hostile_text_gets_a_sentence(text):
         ("drop:99", "9 patches"),
         ("drop:1,2,3,4,5,6,7,8,9", "9 patches"),
         ("patch:stream.3", "reference image"),
-        ("patch:stream.77", "12 blocks"),
+        ("patch:stream.77", "4 blocks"),
         ("steer:3=1*2", "direction"),
         ("frozen:3", "reference images"),
-        ("frozen:3=13", "12 attention layers"),
+        ("frozen:3=5", "4 attention layers"),
         ("frozen:3.1=2.4", "3 heads"),
     ],
 )

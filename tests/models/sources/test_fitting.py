@@ -134,6 +134,9 @@ def test_a_mark_proposes_its_family_at_its_width(mark, width, patch, begin, amon
     assert among in found
     assert other not in found
     assert len(set(found)) == len(found)
+    first = [name for name in found if name.startswith(begin[0])]
+    assert first == found[: len(first)]
+    assert first == sorted(first, key=len)
 
 
 def test_resnets_are_proposed_one_by_one_and_nothing_for_strangers():
@@ -168,7 +171,8 @@ def test_torchvisions_others(name):
     assert module._of_torchvision(empty(name)) == [f"torchvision:{name}"]
 
 
-def test_of_torchvision_nothing_for_others():
+def test_of_torchvision_nothing_for_others(tmp_path):
+    assert fitting(tmp_path / "x.pth", {"conv_proj.weight": torch.empty(768, 3, 16, 16)}) == ["torchvision:vit_b_16"]
     assert module._of_torchvision({"conv_proj.weight": torch.empty(768, 3, 8, 8)}) == []
     assert module._of_torchvision(state("stranger")) == []
 

@@ -59,6 +59,9 @@ def test_every_processor_gives_its_own_numbers_or_a_sentence(name):
         {"image_processor_type": "DINOv3ViTImageProcessor", "size": {"height": 64, "width": 64}},
         {"feature_extractor_type": "ViTFeatureExtractor", "size": 64},
         {"size": 64},  # the class follows from config.json
+        CUT,
+        CUT | {"image_processor_type": "BitImageProcessor"},
+        CUT | {"image_processor_type": "DeiTImageProcessor", "size": {"height": 40, "width": 40}},
     ],
     ids=lambda settings: "-".join(map(str, settings.values()))[:60],
 )

@@ -37,6 +37,7 @@ FIRST, SECOND = network(seed=1), network(seed=2)
 PAIRS = [("teacher", "student"), ("online_encoder", "target_encoder"), ("a.net", "b.net"), ("", "teacher")]
 
 
+@pytest.mark.product("pair")
 @pytest.mark.parametrize("wrapped", [lambda state: state, lambda state: {"state_dict": state, "epoch": 3}])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_two_networks_are_never_mixed(tmp_path, pair, wrapped):
@@ -166,8 +167,3 @@ def test_what_shapes_leave_open_is_not_told_as_theirs(tmp_path):
     assert "as given: global_pool=max" in given.source
     pixels = torch.rand(1, 3, 64, 64)
     assert torch.equal(given.model(pixels), model(pixels))
-
-
-def test_places_that_are_no_square_ask_for_their_size(tmp_path):
-    with pytest.raises(ModelError, match="give the image size"):
-        opened(tmp_path, network(img_size=(128, 64)).state_dict())

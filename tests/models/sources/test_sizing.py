@@ -158,24 +158,6 @@ def test_budget_is_the_owners(monkeypatch):
     assert vizkit.load(SMALL, pretrained=False).parameters == 371_240
 
 
-class Asking(nn.Module):
-    """A model that cannot be made without numbers: it asks for one."""
-
-    def __init__(self, width):
-        super().__init__()
-        self.start = nn.Parameter(torch.rand(1))
-        self.level = self.start.item()
-        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(100))
-
-
-def test_model_that_needs_numbers_is_measured_while_it_is_made():
-    assert sketch("asking", lambda: Asking(4)) is None
-    with pytest.raises(ModelError, match="asking takes"), measured("asking", 2**20):
-        Asking(1000)
-    with measured("asking", 2**20):
-        assert len(Asking(4).layers) == 100
-
-
 def test_endless_parts_are_refused_while_they_are_made():
     made = []
 
@@ -185,19 +167,6 @@ def test_endless_parts_are_refused_while_they_are_made():
     with pytest.raises(ModelError, match="more than 20,000 parts"):
         sketch("endless", endless)
     assert len(made) <= sizing.MOST_MODULES + 1
-
-
-def test_slow_plan_is_ended(monkeypatch):
-    monkeypatch.setattr(sizing, "SKETCHING_S", 0.05)
-
-    def build():
-        layers = nn.ModuleList()
-        while True:
-            layers.append(nn.Identity())
-            sum(range(10_000))
-
-    with pytest.raises(ModelError, match=r"more than 0\.05 seconds to plan"):
-        sketch("slow", build)
 
 
 def test_only_the_thread_that_builds_is_measured():
@@ -213,31 +182,18 @@ def test_only_the_thread_that_builds_is_measured():
 
 
 # ---- numbers that are no weights -------------------------------------------------------------------------------------
-def poisoned(value):
-    state = weights()
-    state["blocks.3.mlp.fc1.weight"][2, 7] = value
-    return state
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("kind", ["w.pt", "w.safetensors", "folder"])
-def test_weights_that_are_no_numbers_are_refused(tmp_path, value, kind):
-    if kind == "folder":
-        state = weights(classes=3)
-        state["norm.bias"][0] = value
-        sentence = refusal(write_folder(tmp_path, state=state))
-        assert "NaN or infinite) in norm.bias" in sentence
-        return
-    save = torch.save if kind == "w.pt" else safetensors.torch.save_file
-    save(poisoned(value), tmp_path / kind)
-    assert "(NaN or infinite) in blocks.3.mlp.fc1.weight" in refusal(tmp_path / kind, architecture=SMALL)
+def test_weights_that_are_no_numbers_are_refused(tmp_path):
+    state = weights(classes=3)
+    state["blocks.3.mlp.fc1.weight"][2, 7] = float("nan")
+    torch.save(state, tmp_path / "w.pt")
+    words = "(NaN or infinite) in blocks.3.mlp.fc1.weight"
+    assert words in refusal(tmp_path / "w.pt", architecture=SMALL)
+    assert words in refusal(write_folder(tmp_path, state=state))
 
 
 @pytest.mark.parametrize(
     "dtype, said",
     [
-        (torch.int64, "i(nt)?64"),
-        (torch.uint8, "u(int)?8"),
         (torch.bool, "bool"),
         (torch.complex64, "c(omplex)?64"),
         (torch.float8_e4m3fn, "f(loat)?8_e4m3"),

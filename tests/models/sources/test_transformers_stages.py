@@ -3,8 +3,6 @@
 The logits of whole models are compared in `tests/models/test_transformers.py`; here no weight is more than its shape.
 """
 
-import re
-
 import pytest
 import torch
 
@@ -168,13 +166,3 @@ def test_a_resnet_that_timm_has_not(other):
     assert resnet({**RESNET, **other}, {}) is None
     usual = {"downsample_in_first_stage": False, "downsample_in_bottleneck": False, "hidden_act": "relu"}
     assert resnet(RESNET | usual, {}) is not None
-
-
-def test_no_name_of_transformers_is_left():
-    for translate, config, names in (
-        (swin, SWIN, SWIN_NAMES),
-        (convnext, CONVNEXT, CONVNEXT_NAMES),
-        (resnet, RESNET, RESNET_NAMES),
-    ):
-        found = translate(config, named(names))
-        assert not [name for name in found.state if re.search(r"encoder|embed(dings|der)|classifier", name)]

@@ -28,7 +28,7 @@ def sharded(tmp_path):
 @pytest.mark.parametrize("case", ["vit", "segformer"])  # by timm, and as the library's own module
 def test_several_files_give_the_logits_of_the_library(sharded, photo, case):
     folder, model = sharded(case)
-    loaded = vizkit.load(folder)
+    loaded = vizkit.load(folder, image_size=32)
     expected = answer(model, pixels_of(loaded, photo))[0]
     assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 
@@ -99,7 +99,7 @@ class Code:
 def test_the_pickle_of_earlier_versions_gives_the_logits_of_the_library(tmp_path, photo, case):
     model = made(*CASES[case][:2])
     earlier(model, tmp_path / "folder")
-    loaded = vizkit.load(tmp_path / "folder")
+    loaded = vizkit.load(tmp_path / "folder", image_size=32)
     expected = answer(model, pixels_of(loaded, photo))[0]
     assert_close(vizkit.trace(loaded, photo).logits, expected, rtol=0, atol=1e-4)
 

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from vizkit.models.sources import weight_names
-from vizkit.models.sources.fitting import candidates, fitting
 from vizkit.models.sources.weight_names import from_monai, renamed
 
 
@@ -71,59 +70,3 @@ def test_names_of_monai():
     ]
     assert list(from_monai(state("classification_head.weight"))) == ["head.weight"]
     assert weight_names.MONAI in weight_names.FROM_MONAI
-
-
-def shaped(mark, width, patch=16):
-    first = torch.empty(width, 3, patch, patch, device="meta")
-    return {"patch_embed.proj.weight": first, "blocks.0.attn.qkv.weight": first} | state(mark)
-
-
-@pytest.mark.parametrize(
-    "mark, width, starts",
-    [
-        ("blocks.0.attn.qkv.weight", 192, ("vit_tiny_patch16_", "deit_tiny_", "vit_tiny_patch16")),
-        ("dist_token", 384, ("deit_small_distilled_",)),
-        ("reg_token", 768, ("vit_base_patch16_reg",)),
-        ("blocks.0.gamma_1", 1024, ("deit3_large_",)),
-        ("blocks.0.attn.relative_position_bias_table", 768, ("beit_base_", "beitv2_base_")),
-        ("norm_pre.weight", 768, ("vit_base_patch16_clip_",)),
-        ("attn_pool.latent", 768, ("vit_base_patch16_siglip_",)),
-        ("layers.0.blocks.0.attn.logit_scale", 96, ("swinv2_tiny_", "swinv2_small_")),
-        ("layers.0.blocks.0.attn.logit_scale", 128, ("swinv2_base_",)),
-        ("layers.0.blocks.0.attn.relative_position_bias_table", 192, ("swin_large_",)),
-        ("layers.0.blocks.0.attn.relative_position_bias_table", 100, ("swin_tiny_",)),
-        ("layer1.0.conv1.weight", 64, ("resnet",)),
-        ("stages.0.blocks.0.conv_dw.weight", 96, ("convnext",)),
-    ],
-)
-def test_candidates_are_of_the_kind_that_a_weight_marks(mark, width, starts):
-    weights = shaped(mark, width)
-    if mark.startswith(("layer", "stages")):
-        del weights["blocks.0.attn.qkv.weight"]
-    found = candidates(weights)
-    assert found
-    assert all(name.startswith(starts) for name in found)
-    assert len(set(found)) == len(found)
-    first = [name for name in found if name.startswith(starts[0])]
-    assert first == sorted(first, key=len)
-    assert found[: len(first)] == first
-
-
-def test_the_patch_tells_apart_and_nothing_is_made_up():
-    assert all("patch32" in name or name.startswith("deit") for name in candidates(shaped("cls_token", 768, 32))[:3])
-    assert candidates(state("unknown.weight")) == []
-
-
-@pytest.mark.parametrize(
-    "shapes, found",
-    [
-        ({"conv_proj.weight": (768, 3, 16, 16)}, ["torchvision:vit_b_16"]),
-        ({"conv_proj.weight": (1024, 3, 32, 32)}, ["torchvision:vit_l_32"]),
-        ({"conv_proj.weight": (768, 3, 8, 8)}, []),
-        ({"conv_proj.weight": (100, 3, 16, 16)}, []),
-        ({"unknown.weight": (3,)}, []),
-    ],
-)
-def test_models_of_torchvision(tmp_path, shapes, found):
-    weights = {name: torch.empty(shape, device="meta") for name, shape in shapes.items()}
-    assert fitting(tmp_path / "file.pt", weights) == found

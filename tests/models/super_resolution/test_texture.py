@@ -68,28 +68,6 @@ def test_texture_is_the_mean_of_the_patches_that_overlap(maps, scale):
     assert torch.allclose(texture, total / count, atol=1e-6)
 
 
-def test_a_shifted_copy_is_matched_at_the_shift(maps):
-    key, row, column = maps[1], 3, 4
-    query = key[:, :, row : row + GRID[0], column : column + GRID[1]]
-    matched = match(query, key)
-    inside = matched.place.reshape(PICTURES, *GRID)[:, 1:-1, 1:-1]  # of the border the patch is cut by zeros
-    rows, columns = torch.meshgrid(
-        torch.arange(1, GRID[0] - 1) + row, torch.arange(1, GRID[1] - 1) + column, indexing="ij"
-    )
-    assert torch.equal(inside, (rows * KEY_GRID[1] + columns).expand(PICTURES, -1, -1))
-    assert torch.allclose(matched.relevance.reshape(PICTURES, *GRID)[:, 1:-1, 1:-1], torch.ones(()), atol=1e-5)
-
-
-def test_equal_pictures_take_their_own_place_with_relevance_1(maps):
-    _, key, draw = maps
-    values = torch.randn(PICTURES, 2, 4 * KEY_GRID[0], 4 * KEY_GRID[1], generator=draw)
-    matched = match(key, key)
-    assert torch.equal(matched.place, torch.arange(KEY_GRID[0] * KEY_GRID[1]).expand(PICTURES, -1))
-    assert torch.allclose(matched.relevance, torch.ones(()), atol=1e-5)
-    rows = neighbours(matched.place, KEY_GRID, KEY_GRID)
-    assert torch.allclose(gathered(values, rows, KEY_GRID, 4), values, atol=1e-6)
-
-
 @pytest.mark.parametrize("largest", [1, 17 * 143, 10**9])
 def test_blocks_equal_the_whole(maps, largest):
     query, key, draw = maps

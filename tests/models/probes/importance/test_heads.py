@@ -1,5 +1,7 @@
 """Importance of heads against edits of single pictures, and the estimate against small differences."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 import torch
@@ -12,6 +14,7 @@ from vizkit.models.probes.importance.means import head_means
 from vizkit.models.recording.editing import Editing, Plan
 
 
+@cache
 def measured(name, side):
     loaded = vizkit.load(name)
     rng = np.random.default_rng(0)  # the same pictures in every test
