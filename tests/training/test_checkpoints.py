@@ -14,7 +14,6 @@ from safetensors.torch import load_file
 
 import vizkit
 from tests.launching import launched
-from tests.training.test_sequences import TINY, TINY_SIZES
 from tests.training.test_training import ENVIRONMENT, FIELDS, QUICK, SAME, followed
 from vizkit.__main__ import main
 from vizkit.models import ModelError
@@ -28,7 +27,6 @@ from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.session import model_names
 from vizkit.work_folder import NOTES, file_of, parted, said, steps_in
 
-TEXTS = TINY.but({"model": "causal_lm", "model_args": TINY_SIZES["causal_lm"]})
 EMA = QUICK.but({"epochs": 3, "ema": 0.9, "drop_path": 0.2})
 
 

@@ -21,7 +21,6 @@ from vizkit.training.runs.folder import RunFolder, runs
 
 TINY_VIT = {"img_size": 32, "patch_size": 8, "embed_dim": 16, "depth": 2, "num_heads": 2}
 QUICK = Recipe(data="digits", images=96, model="vit_tiny_patch16_224", model_args=TINY_VIT, epochs=2, batch=32)
-HALF = (0.5, 0.5, 0.5)
 
 
 def followed(path, recipe=QUICK):
