@@ -63,7 +63,7 @@ PAGES = {
         (
             "super_resolution",
             "Super-resolution",
-            "Attention between two images: where does the missing texture come from?",
+            "Attention between two images: where is the missing texture?",
         ),
         ("detection", "Detection", "Learned questions find things: what does each look at, and why its box?"),
     ],

@@ -820,7 +820,7 @@ EVERY = {
     super_resolution.of_reference: lambda: (
         super_resolution.of_reference(with_db, 24.0, 23.0) for with_db in (20.0, 24.0, 32.0)
     ),
-    super_resolution.of_same: lambda: (super_resolution.of_same(p).strip() for p in SHARES),
+    super_resolution.of_same: lambda: (super_resolution.of_same(p) for p in SHARES),
     super_resolution.of_likeness_to_truth: lambda: [super_resolution.of_likeness_to_truth(0.7, 0.65, 0.6)],
     super_resolution.of_likeness: lambda: (
         super_resolution.of_likeness(

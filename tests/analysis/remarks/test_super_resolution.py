@@ -3,7 +3,7 @@ from vizkit.analysis.remarks.super_resolution import of_likeness, of_reference, 
 
 def test_a_reference_brings_costs_or_changes_nothing():
     assert of_reference(33.9, 32.5, 30.6) == (
-        "The reference brings 1.40 dB of PSNR: 33.90 dB with it, 32.50 without, 30.60 by bicubic interpolation."
+        "The reference brings 1.40 dB of PSNR: 33.90 dB with it, 32.50 without, 30.60 bicubic."
     )
     assert "brings 0.40 dB of PSNR: 25.05 dB with it, 24.65 " in of_reference(25.047, 24.654, 24.0)
     assert of_reference(32.0, 32.5, 30.6).startswith("The reference costs 0.50 dB of PSNR: 32.00 dB with it")

@@ -45,7 +45,7 @@ def test_what_is_needed_most_is_guessed_before_it_is_shown(page, server):
     expect(page).to_have_url(re.compile("edits=heads%3A2.1%3D0"))
     expect(page).to_have_url(re.compile("tried=heads"))
     expect(switches).to_have_attribute("data-off", "1")
-    expect(page.locator(MAIN).get_by_text("head 1 of layer 2 off: ")).to_be_visible()
+    expect(page.locator(MAIN).get_by_text(re.compile("^head 1 of layer 2 off: "))).to_be_visible()
     show.click()
     expect(page.locator(MAIN).get_by_text("none of the 24 heads costs the answer more")).to_be_visible()
     expect(show).to_be_hidden()

@@ -34,7 +34,7 @@ def test_the_matrix_is_saved_as_it_is_shown(model, weighted):
     )
     click(test, "report_walk-through0")
     (view,) = shown(test)
-    assert view == WalkThrough(2, query="patch", by_values=weighted == "true")
+    assert view == WalkThrough(2, query="patch", by_values=weighted == "true", staged=True)
     loaded = load(model)
     found = numbers(view.show(Subject(lambda: loaded, samples.picture("digit 3"))))
     (content,) = sent_to(test, "vizkit_matrix")

@@ -12,8 +12,8 @@ def of_same(let_in: float) -> str:
     """Of a reference that is the image itself in another pose: the share of its finest texture that is let in, mean
     over the places."""
     return (
-        " It is this image, turned, moved and lit otherwise: the answer, but no pixel of it fits as it is, and the "
-        f"network lets {percent(let_in)} of its finest texture in, mean over all places."
+        "The reference is this image, turned, moved and lit otherwise: the answer, but no pixel of it fits as it is, "
+        f"and the network lets {percent(let_in)} of its finest texture in, mean over all places."
     )
 
 
@@ -23,7 +23,7 @@ def of_reference(with_db: float, without_db: float, bicubic_db: float) -> str:
     changes = "changes next to nothing"
     if abs(gain) >= CLEAR_DB:
         changes = f"{'brings' if gain > 0 else 'costs'} {abs(gain):.2f} dB of PSNR"
-    each = f"{with_db:.2f} dB with it, {without_db:.2f} without, {bicubic_db:.2f} by bicubic interpolation"
+    each = f"{with_db:.2f} dB with it, {without_db:.2f} without, {bicubic_db:.2f} bicubic"
     return f"The reference {changes}: {each}."
 
 

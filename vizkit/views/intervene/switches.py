@@ -160,8 +160,7 @@ class Switches(Among):
         answered = "" if self.staged and moved else self.said(of, at, rows, changes)
         yield Said(" ".join(filter(None, (answered, moved))))
         yield Answered(of.loaded)
-        if not changes:
-            yield Hint(f"Which {'head' if at.heads else 'patch'} does it need most? Take one away, and see.")
+        yield Hint(f"Which {'head' if at.heads else 'patch'} does it need most? Take one away, and see.")
         if not at.hides:
             yield Hint(f"No patch can be hidden in {of.name}: its layers do not all see the same patches.")
         yield Columns(((canvas,), (Part(partial(self.tries, of, at, changes)),)), (3, 2))

@@ -1,4 +1,4 @@
-"""Attention between two images: where does the missing texture come from?"""
+"""Attention between two images: where is the missing texture?"""
 
 from vizkit.views.entry import Entry, Former
 

@@ -240,9 +240,10 @@ class Enlarge(View):
         if known:
             way = known["with" if self.texture == ONE else "mixture"]
             plain, bicubic = known["without"], known["bicubic"]
-            same = of_same(float(seen.gates[-1].mean())) if self.reference == "same" else ""
-            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr) + same)
+            yield Said(of_reference(way.psnr, plain.psnr, bicubic.psnr))
             yield canvas
+            if self.reference == "same":
+                yield Line(of_same(float(seen.gates[-1].mean())))
             yield Line(of_likeness_to_truth(way.ssim, plain.ssim, bicubic.ssim) + MOVED * bool(self.moved))
         else:
             yield Said(of_trust(float((seen.gate > 0.5).mean())))
