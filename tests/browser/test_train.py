@@ -49,7 +49,7 @@ def test_from_the_form_to_the_picker(page, server):
     expect(done).to_be_visible(timeout=LONG_MS)
     expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']")).to_have_count(3, timeout=LONG_MS)
     expect(page.get_by_role("button", name="Stop training")).to_have_count(0, timeout=LONG_MS)
-    expect(page.get_by_text("Answers of the finished model")).to_be_visible(timeout=LONG_MS)
+    expect(page.get_by_text(re.compile(r"^Of \d+ test images .* after step"))).to_be_visible(timeout=LONG_MS)
 
     page.get_by_role("button", name="Look inside on its own images").click()
     expect(page).to_have_url(re.compile(r"/(explore)?\?.*models=run(:|%3A)digits_cnn-digits"), timeout=LONG_MS)

@@ -84,7 +84,7 @@ def test_the_sentence_is_the_runs_own():
 
 def test_a_link_and_a_command_name_the_step_itself():
     of = Subject(no_model, no_picture())
-    assert Learned(step=64).title(of) == f"What {bundled.RECORDED} had learned after step 64"
+    assert Learned(step=64).title(of) == "What tiny ViT · digits had learned after step 64"
     assert Learned(step=70).shown(steps_in(RUN.path)) == 64
     assert Learned().shown(steps_in(RUN.path)) == 990
     assert to_address(Learned(step=64)) == {"learned_step": "64"}

@@ -32,4 +32,4 @@ def test_the_next_word():
 
 def test_the_strongest_weight_and_its_place_are_named():
     said = sequences.strongest(torch.tensor([[0.9, 0.1], [0.02, 0.98]]), ["a", "b"], ["c", "d"])
-    assert said == "The largest weight is 98 %: “b” at place 2 looks at “d”."
+    assert said == "The largest weight: “b” looks most at “d”, 98 %."

@@ -172,7 +172,7 @@ def test_it_grows_with_its_window(paper, script):
 ITSELF = {  # what these draw anew by themselves wherever they are, and tell so that a page keeps it
     "vizkit_bias": {"head"},
     "vizkit_cut": {"point", "patch"},
-    "vizkit_feature_maps": {"channel", "unit"},
+    "vizkit_feature_maps": {"channel", "point", "unit"},
     "vizkit_look": {"point"},
     "vizkit_panels": {"pick"},
     "vizkit_race": {"removed", "lit"},
