@@ -172,7 +172,7 @@ def test_it_grows_with_its_window(paper, script):
 ITSELF = {  # what these draw anew by themselves wherever they are, and tell so that a page keeps it
     "vizkit_bias": {"head"},
     "vizkit_cut": {"point", "patch"},
-    "vizkit_feature_maps": {"channel", "point", "unit"},
+    "vizkit_feature_maps": {"channel", "unit"},
     "vizkit_look": {"point"},
     "vizkit_panels": {"pick"},
     "vizkit_race": {"removed", "lit"},
@@ -186,8 +186,8 @@ ITSELF = {  # what these draw anew by themselves wherever they are, and tell so 
 }
 ALONE = """async ([name, data]) => {
   await after(name, [])
-  window.told = []
-  const hear = what => window.told.push(what), root = shell(scripts[name])
+  const heard = window.told = []                         // what another canvas tells late goes to its own
+  const hear = what => heard.push(what), root = shell(scripts[name])
   roots = [root]
   const told = { setStateValue: hear, setTriggerValue: hear }
   scripts[name].draw({ data: { ...data, alone: true }, parentElement: root, ...told })
