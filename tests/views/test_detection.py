@@ -17,7 +17,7 @@ from vizkit.traces import NotApplicable
 from vizkit.views import reads
 from vizkit.views.blocks import Canvas, Chart, Later, Line, Link, Part, Said
 from vizkit.views.controls import controls
-from vizkit.views.detection import PLACE, boxes
+from vizkit.views.detection import PLACE, boxes, scene
 from vizkit.views.detection.boxes import NO_MASKS, Boxes
 from vizkit.views.detection.detectors import Detectors
 from vizkit.views.detection.queries import Queries
@@ -228,6 +228,25 @@ def test_a_model_of_ones_own_is_asked_with_progress(tmp_path):
     _, later = Queries(detector="mine").show(of)
     assert isinstance(later, Later)
     assert [job.words for job in later.jobs] == ["Asking all queries of 100 scenes"]
+
+
+@pytest.mark.parametrize("view", [Boxes(), Boxes(layer=1, head=2), Boxes(map=PLACE)])
+def test_a_model_of_other_classes_is_held_to_no_truth(monkeypatch, view):
+    model, _ = scene.opened(OF_SCENES, scene.BUNDLED)
+    cats = replace(model, labels=("cat",) * len(model.labels))
+    monkeypatch.setattr(scene, "opened", lambda of, name: (cats, ("cats", 0)))
+    drawn, said, _ = shown(view)
+    assert "found" not in said
+    assert {each["mistakes"] for each in drawn["strip"] if each["scene"] != 4} == {None}, "there is nothing in scene 4"
+    with pytest.raises(NotApplicable, match="has other classes than the insects of scene 335"):
+        shown(Queries())
+
+
+def test_insects_are_found_by_their_names_among_the_classes_of_a_model():
+    drawn = scene.scene(OF_SCENES, 541, 160)
+    turned = scene.known_to(samples.INSECTS[::-1], drawn)
+    assert turned is not None
+    assert (turned.labels == 11 - drawn.labels).all()
 
 
 # ---- what they are of ------------------------------------------------------------------------------------------------

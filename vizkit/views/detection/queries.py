@@ -95,9 +95,9 @@ class Queries(OfScene, View):
         from vizkit.models.detection.matching import Weights
 
         if given.things is None:
-            raise NotApplicable(
-                "What is really in this image is not known, so nothing can be matched with it: choose a drawn scene."
-            )
+            other = f"{given.model.name} has other classes than the insects of {given.title}, so none can be matched."
+            unknown = "What is really in this image is not known, so nothing can be matched with it"
+            raise NotApplicable(other if given.number else f"{unknown}: choose a drawn scene.")
         layers = given.seen().layers
         weights = Weights(self.label, self.distance, self.overlap)
         return assigned(costs_of(layers[self.at(layers)], given.things), weights)

@@ -3,7 +3,7 @@ things in it, and the panels that both are drawn in."""
 
 import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -185,7 +185,8 @@ class OfScene:
             title = f"the image {of.image}" if of.image else "this image"
             return Given(of, model, key, of.rgb, of.rgb, title, truth=truth)
         small, sharp = (scene(of, self.number, side) for side in (model.preprocessing.size_hw[0], SHARP_PX))
-        return Given(of, model, key, small.picture, sharp.picture, f"scene {self.number}", self.number, small)
+        truth = known_to(model.labels, small)
+        return Given(of, model, key, small.picture, sharp.picture, f"scene {self.number}", self.number, truth)
 
     def at(self, layers: Sequence[Any]) -> int:
         """The place of the chosen layer among them."""
@@ -206,7 +207,7 @@ class OfScene:
         of, score = given.of, getattr(self, "score", SURE)
         offered = dict.fromkeys((*OFFERED, given.number))
         counts = {each: mistakes_in(of, given.model, given.key, each, score) for each in offered}
-        order = sorted(counts, key=lambda each: -counts[each])
+        order = sorted(counts, key=lambda each: -(counts[each] or 0))
         return [{"scene": each, "picture": thumbnail(of, each), "mistakes": counts[each]} for each in order]
 
 
@@ -226,8 +227,17 @@ def drawn_insect(of: Subject, labels: Sequence[str]) -> Scene | None:
     return Scene(of.rgb, box, np.array([labels.index(of.image)]), seen.astype(np.uint8))
 
 
-def mistakes_in(of: Subject, model: "Detector", key: Hashable, number: int, score: float) -> int:
-    """How many things of a drawn scene are missed, and how many boxes are too many."""
+def known_to(labels: Sequence[str], drawn: Scene) -> Scene | None:
+    """A drawn scene with its insects by their places among the labels of a model; None where it has other names."""
+    names = [samples.INSECTS[label] for label in drawn.labels.tolist()]
+    if not {*names} <= {*labels}:
+        return None
+    return replace(drawn, labels=np.array([labels.index(name) for name in names], np.int64))
+
+
+def mistakes_in(of: Subject, model: "Detector", key: Hashable, number: int, score: float) -> int | None:
+    """How many things of a drawn scene are missed, and how many boxes are too many; None where the model has other
+    classes."""
     from vizkit.models.detection.assignments import things_of
     from vizkit.models.detection.found import found
     from vizkit.models.detection.precision import which_right
@@ -238,8 +248,10 @@ def mistakes_in(of: Subject, model: "Detector", key: Hashable, number: int, scor
     def answer() -> "Found":
         return found(decode(model.model, pixels_of(model, scene(of, number, side).picture)).layers[-1])[0]
 
+    drawn = known_to(model.labels, scene(of, number, side))
+    if drawn is None:
+        return None
     said = of.kept(OfModel(("said of a scene", key, number)), answer).above(score).things
-    drawn = scene(of, number, side)
     things = things_of(drawn.boxes_xyxy, drawn.labels, drawn.instances.shape)
     right = int(which_right(said, things).sum())
     return len(said.labels) + len(things.labels) - 2 * right

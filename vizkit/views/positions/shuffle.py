@@ -95,8 +95,7 @@ class Shuffle(View):
         answers = self.both(of)
         if of.loaded.head.bounded:
             yield Said(self.remark(of, answers))
-        if not (self.share or self.pairs):
-            yield Hint("Drag a patch onto another to exchange the two.")
+        yield Hint("Drag a patch onto another to exchange the two.")
         yield side_by_side([self.pictures(of), Answered(of.loaded)], self.answered(of, answers), widths=(3, 2))
         if of.loaded.head.exclusive and self.share:
             yield self.over_samples(of)

@@ -137,9 +137,9 @@ export default function ({ data, parentElement, setStateValue }) {
     }
   })
   strip.hidden = data.alone || !data.strip.length
-  strip.replaceChildren(make('span', {}, 'Scenes and their mistakes:'), ...data.strip.map(({ scene, picture, mistakes }) => {
-    const name = `scene ${scene}, ${mistakes ? `${mistakes} mistake${mistakes > 1 ? 's' : ''}` : 'all right'}`
-    const button = make('button', { type: 'button', title: name, ariaLabel: name, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) }, mistakes ? `✗ ${mistakes}` : '✓')
+  strip.replaceChildren(make('span', {}, data.strip.some(({ mistakes }) => mistakes !== null) ? 'Scenes and their mistakes:' : 'Scenes:'), ...data.strip.map(({ scene, picture, mistakes }) => {
+    const wrong = mistakes === null ? '' : mistakes ? `, ${mistakes} mistake${mistakes > 1 ? 's' : ''}` : ', all right', name = `scene ${scene}${wrong}`
+    const button = make('button', { type: 'button', title: name, ariaLabel: name, ariaPressed: String(scene === data.scene), onclick: () => setStateValue('scene', scene) }, mistakes === null ? '' : mistakes ? `✗ ${mistakes}` : '✓')
     button.style.backgroundImage = `url("${picture}")`
     return button
   }))
