@@ -136,7 +136,7 @@ def test_patches_are_dragged_and_the_answer_follows(page, server):
     page.goto(f"{server}/positions?{MODELS}&shuffle_share=0")
     ready(page)
     canvas = page.locator(f"{MAIN} canvas[data-swaps]").first
-    expect(page.get_by_text("Drag one onto another").first).to_be_visible()
+    expect(page.get_by_text("All patches are in order").first).to_be_visible()
     width = box_of(canvas)["width"]
     cell = min(430, width if width < 400 else 0.62 * (width - 18)) / 8  # as order.js lays it out
     canvas.drag_to(
@@ -149,7 +149,7 @@ def test_patches_are_dragged_and_the_answer_follows(page, server):
     expect(page.get_by_text("Without positions both orders give the same outputs").first).to_be_visible()
     assert "shuffle_swaps=1-20" in page.url
     page.get_by_role("button", name="Undo").first.click()
-    expect(page.get_by_text("Drag one onto another").first).to_be_visible()
+    expect(page.get_by_text("All patches are in order").first).to_be_visible()
 
 
 # Of a window of 4 × 4 whose query is its first: whether each place is coloured as the entry below and right of the
