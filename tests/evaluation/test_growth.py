@@ -166,6 +166,7 @@ def test_a_recorded_table_is_whole(name):
     assert (of.distance_px.size > 0) == ("cnn" not in name)
 
 
+@pytest.mark.rest
 def test_the_recording_is_what_is_measured_now(cached):
     of, known = watched(RUN, 990, module.ASKED), recorded("digits_small")
     found = growth([64], [snapshot(RUN, 64, of)], of)

@@ -216,6 +216,7 @@ def test_refusals_are_sentences(home):
     assert "knows no label of digits" in test.error[0].value
 
 
+@pytest.mark.rest
 def test_a_result_that_cannot_be_read_is_not_offered():
     sound(evaluating().button(key="eval_start").click().run())
     (folder,) = (Path(os.environ["VIZKIT_CACHE"]) / "evaluations").iterdir()
@@ -224,6 +225,7 @@ def test_a_result_that_cannot_be_read_is_not_offered():
     assert "yours" not in str(test.selectbox(key="evaluated").options)
 
 
+@pytest.mark.rest
 def test_pictures_that_changed_since_are_not_shown(home):
     path = home / "set"
     for name in "01":
