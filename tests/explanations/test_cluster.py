@@ -10,6 +10,7 @@ import socket
 import sys
 import threading
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -94,12 +95,11 @@ def test_who_dies_loses_nothing(nodes, pictures, tmp_path, kills):
 
     def kill():
         while len(killed) < kills and not ended.is_set():
-            for process in processes_of_actors():
-                time.sleep(chance.uniform(0, 0.7))
+            time.sleep(chance.uniform(0.05, 0.75))
+            with suppress(StopIteration, psutil.NoSuchProcess):  # none is there, or it ended by itself
+                process = next(processes_of_actors())
                 process.kill()
                 killed.append(process.pid)
-                break
-            time.sleep(0.05)
         nodes.remove_node(next(iter(nodes.worker_nodes)))
 
     with on_cluster(nodes.address):
