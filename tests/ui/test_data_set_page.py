@@ -3,7 +3,6 @@
 import csv
 import re
 import shutil
-from functools import partial
 from pathlib import Path
 from urllib.parse import parse_qsl
 
@@ -13,8 +12,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from tests.ui.conftest import at_rest, fine, forged, opened, sent_to, texts
-from tests.views.test_contract import _few
-from vizkit.datasets.builtin import BUILT_IN
+from tests.views.contract import few_pictures
 from vizkit.datasets.opening import open_set
 from vizkit.datasets.planted import planted
 from vizkit.evaluation.data_set.record import record
@@ -37,9 +35,7 @@ VIEWS = ("Map", "Suspects", "Shortcuts", "Who taught this?")
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch, one_pass):
-    for module in BUILT_IN.values():
-        monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
-    monkeypatch.setattr("tests.views.test_contract.FEW", 48)
+    few_pictures(monkeypatch, 48)
 
 
 def shown(view, model=VIT, **query):
@@ -157,7 +153,7 @@ def test_a_slider_is_there_when_its_end_is_known(view, key):
 
 
 def test_the_map_shows_the_errors_first_and_which_of_them_have_the_mark(monkeypatch):
-    monkeypatch.setattr("tests.views.test_contract.FEW", 400)
+    few_pictures(monkeypatch, 400)
     test = at_rest(opened("data_set"))
     (points,) = sent_to(test, "vizkit_points")
     assert points["names"] == ["right", "wrong", "right, with the planted mark", "wrong, with the planted mark"]
@@ -209,7 +205,7 @@ def test_the_page_opens_on_planted_faults_as_the_model_that_learned_them_sees_th
 
 def test_every_view_finds_what_was_planted(monkeypatch):
     """All of the set, as the page shows it: the mark is a shortcut, and marked eights taught the marked three."""
-    monkeypatch.setattr("tests.views.test_contract.FEW", 2000)
+    few_pictures(monkeypatch, 2000)
     of = Subject(lambda: load(VIT), no_picture())
     taught, shortcuts, suspects = (Showing(view(), [of]) for view in (Taught, Shortcuts, Suspects))
     assert taught.subjects[0].name == bundled.title(TAUGHT)

@@ -25,9 +25,9 @@ from vizkit.training.sequences.recipes import TEXTS
 from vizkit.training.suiting import suited
 from vizkit.training.super_resolution.recipes import ENLARGING as ENLARGE
 from vizkit.training.tuning import PROBE, TUNE, TUNING
+from vizkit.ui.duration import duration
 from vizkit.ui.pages.train import model, start
 from vizkit.ui.pages.train.start import ENLARGING
-from vizkit.ui.plain import in_words
 from vizkit.ui.session import address, jobs, model_names, models
 from vizkit.ui.session.model_names import trained
 from vizkit.ui.session.remembered import Remembered
@@ -680,7 +680,7 @@ def test_the_form_says_in_how_many_steps_the_weights_change():
     ],
 )
 def test_times_in_words(seconds, words):
-    assert in_words(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):

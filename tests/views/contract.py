@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from functools import cache
-from inspect import signature
+from functools import cache, wraps
+from inspect import signature, unwrap
 from itertools import chain, combinations
 
 import numpy as np
@@ -19,6 +19,7 @@ import vizkit
 from tests.toys import Stranger
 from tests.views import unusual
 from vizkit.datasets import samples
+from vizkit.datasets.builtin import BUILT_IN
 from vizkit.from_json import ReportError, read
 from vizkit.hosts.column import DRAWN
 from vizkit.traces import NotApplicable
@@ -73,7 +74,22 @@ ASKS = "click|press|hover|drag|tap|choose|point at|evaluate|untick|type"
 CONTROL = re.compile(rf"(?:^|[.:;] )(?i:{ASKS}) |\b(?:slider|sidebar|button|cursor)\b")
 PROGRAM = re.compile(r"\b(None|True|False|(?i:nan|inf))\b|\w:\w+=|tensor\(|array\(| at 0x|\{\w*\}|\*\*|__|dtype")
 MOST_NAMED = 6
+FEW = 6  # pictures
 OWN = {name for name, each in signature(vizkit.show).parameters.items() if each.kind is not each.VAR_KEYWORD}
+
+
+def few_pictures(patch, most=FEW):
+    """Of sets that views ask models about: no rule depends on how many there are."""
+    for module in BUILT_IN.values():
+        patch.setattr(module, "open_split", _few(unwrap(module.open_split), most))
+
+
+def _few(open_split, most):
+    @wraps(open_split)
+    def few(*given, images=None, **named):
+        return open_split(*given, images=min(images or most, most), **named)
+
+    return few
 
 
 def two_heads():

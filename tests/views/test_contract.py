@@ -3,7 +3,7 @@
 import re
 from copy import copy
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -18,7 +18,6 @@ from tests.views import contract, sight
 from tests.views.contract import model, seen, subject, subjects_of
 from tests.views.unusual import UNUSUAL
 from vizkit.datasets import samples
-from vizkit.datasets.builtin import BUILT_IN
 from vizkit.figure.charts import curves
 from vizkit.from_json import read_fields
 from vizkit.traces import NotApplicable
@@ -33,7 +32,6 @@ from vizkit.views.view import How, View
 
 NAMES = tuple(VIEWS)  # toys come in later
 ALL = [(view, name) for view, entry in VIEWS.items() for name in subjects_of(entry)]
-FEW = 6  # pictures
 RULES = (
     contract.not_blocks,
     contract.not_plain,
@@ -51,9 +49,7 @@ RULES = (
 
 @pytest.fixture(autouse=True)
 def _few_pictures(monkeypatch):
-    """Of sets that views ask models about: no rule depends on how many there are."""
-    for module in BUILT_IN.values():
-        monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
+    contract.few_pictures(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -69,10 +65,6 @@ def _quick_tiles(monkeypatch):
 
 def bicubic(pixels):
     return torch.nn.functional.interpolate(pixels, scale_factor=4, mode="bicubic")
-
-
-def _few(open_split, *given, images=None, **named):
-    return open_split(*given, images=min(images or FEW, FEW), **named)
 
 
 STANDING = [

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import vizkit
+from tests.views.contract import few_pictures
 from vizkit.datasets import photographs, samples
 from vizkit.figure.saved.plate import Overlay
 from vizkit.figure.saved.single import Captions
@@ -56,7 +57,8 @@ def too_plain(drawn):
 
 @pytest.mark.product
 @pytest.mark.parametrize("view", [view for view, entry in VIEWS.items() if "models" in entry.reads])
-def test_a_view_speaks_of_a_photograph_or_says_why_not(view):
+def test_a_view_speaks_of_a_photograph_or_says_why_not(view, monkeypatch):
+    few_pictures(monkeypatch)
     with suppress(NotApplicable):
         assert too_plain(plate(class_of(view)(), [subject()], Captions("", (), (), {}))) == []
 

@@ -1,7 +1,7 @@
 """Text of strangers as it stands: names of models, classes, runs and files, notes, and sentences that quote them.
 
 Streamlit reads most of what it draws as Markdown: also labels, captions, help, and the options of pills. There
-`![](http://…)` in the name of a class makes every visitor's browser call that host. And how long something takes.
+`![](http://…)` in the name of a class makes every visitor's browser call that host.
 """
 
 import re
@@ -27,16 +27,3 @@ def plain(text: object) -> str:
 def without_pictures(markdown: str) -> str:
     """Markdown from a file, such as a run's card, whose headings and tables are wanted but which fetches nothing."""
     return markdown.replace("![", "!\\[")
-
-
-def in_words(seconds: float) -> str:
-    """ "40 s", "12 min", "3 h 20 min", "2 days 4 h": two numbers at most."""
-    if round(seconds) < 60:
-        return f"{max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
-    large, small, parts = ("h", "min", divmod(minutes, 60))
-    if minutes >= 48 * 60:
-        large, small, parts = ("days", "h", divmod(round(minutes / 60), 24))
-    return f"{parts[0]} {large} {parts[1]} {small}" if parts[1] else f"{parts[0]} {large}"

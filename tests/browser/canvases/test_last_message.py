@@ -8,7 +8,7 @@ What is compared is all of the document and every pixel that is seen.
 import re
 from dataclasses import replace
 from difflib import ndiff
-from functools import cache, partial
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 
@@ -17,8 +17,8 @@ import pytest
 import vizkit.figure.canvas
 from tests.browser.canvases.recorded import SLOW, VIEWS_OF, messages
 from tests.browser.conftest import watched
-from tests.views.test_contract import _few, bicubic
-from vizkit.datasets.builtin import BUILT_IN
+from tests.views.contract import FEW, few_pictures
+from tests.views.test_contract import bicubic
 from vizkit.figure.canvas.scripts import SCRIPTS, TURNED, Script, mounted
 
 CANVAS = Path(vizkit.figure.canvas.__file__).parent
@@ -85,8 +85,7 @@ async function after(name, sequences) {
 def _quick(request, monkeypatch, few_steps):
     """As the contract of views: what is drawn does not depend on how much is computed; but of a few images no two
     lists of suspects differ."""
-    for module in [] if "vizkit_suspects" in request.node.name else BUILT_IN.values():
-        monkeypatch.setattr(module, "open_split", partial(_few, module.open_split))
+    few_pictures(monkeypatch, 400 if "vizkit_suspects" in request.node.name else FEW)
     monkeypatch.setattr("vizkit.models.super_resolution.enlarging._tile", lambda model, pixels, _: bicubic(pixels))
 
 

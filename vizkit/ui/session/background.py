@@ -15,7 +15,8 @@ from typing import Any
 import streamlit as st
 
 from vizkit.device import DEVICE, Device
-from vizkit.ui.plain import in_words, plain
+from vizkit.ui.duration import duration
+from vizkit.ui.plain import plain
 
 LOOK_EVERY_S = 0.7
 LEASE_S = 60.0
@@ -148,5 +149,5 @@ def _report(task: Task, words: str, index: int, count: int, first: dict, done: i
     now = time.monotonic()
     begun, before = first.setdefault(total, (now, done))
     left = (now - begun) * (total - done) / max(1, done - before)
-    words += f" · about {in_words(left)} left" if left > WORTH_SAYING_S else ""
+    words += f" · about {duration(left)} left" if left > WORTH_SAYING_S else ""
     task.report(words, index * total + done, count * total)

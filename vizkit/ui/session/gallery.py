@@ -7,7 +7,7 @@ those that timm states for its weights; of CLIP that of the authors' repository,
 from dataclasses import dataclass
 
 from vizkit.settings import GIB, settings
-from vizkit.ui.plain import in_words
+from vizkit.ui.duration import duration
 from vizkit.ui.session import model_names
 from vizkit.views.licences import licence_words
 
@@ -88,7 +88,7 @@ def cost(entry: Entry) -> str:
     elif here(entry):
         get = "on this machine"
     else:
-        get = f"about {in_words(entry.seconds)} at {MBIT_S} Mbit/s"
+        get = f"about {duration(entry.seconds)} at {MBIT_S} Mbit/s"
     size = f"{entry.parameters / 1e6:.0f} M parameters · {entry.bytes / 1e6:.0f} MB"
     return f"{size} · {get} · {licence_words(entry.licence)}"
 

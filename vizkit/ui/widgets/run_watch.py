@@ -12,7 +12,8 @@ from vizkit.training.runs.bin import throw_away
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.training.runs.measure import best_of, measure_of, speed_of
 from vizkit.ui import reading
-from vizkit.ui.plain import in_words, plain, without_pictures
+from vizkit.ui.duration import duration
+from vizkit.ui.plain import plain, without_pictures
 from vizkit.ui.session import allowed, chosen, model_names
 from vizkit.ui.session.address import go_next, keep_valid, stay
 from vizkit.ui.session.jobs import ACTIVE, JobError, jobs
@@ -208,7 +209,7 @@ def progress_line(run: RunFolder, state: str) -> None:
     metrics = run.metrics()
     share, words = progress(run.status, state, len(metrics))
     left = run.status.get("seconds_left") if state == "running" else None
-    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{in_words(left)} left" if left else ""]
+    parts = [f"**{plain(run.name)}**", WORDS[state], words, f"{duration(left)} left" if left else ""]
     if metrics:
         parts.append(f"validation {said_of(metrics)}")
     if state in ("died", "failed"):
@@ -223,9 +224,9 @@ def numbers(
     boxes = []
     speed = status.get("images_per_s") if state == "running" else speed_of(metrics)
     if state == "running" and status.get("seconds_left") is not None:
-        boxes.append(("Time left", in_words(status["seconds_left"]), "At the present speed, with validation."))
+        boxes.append(("Time left", duration(status["seconds_left"]), "At the present speed, with validation."))
     elif metrics:
-        boxes.append(("Time taken", in_words(sum(line["seconds"] for line in metrics)), "All epochs, with validation."))
+        boxes.append(("Time taken", duration(sum(line["seconds"] for line in metrics)), "All epochs, with validation."))
     if speed:
         more = "Training images that it learns from: at present, or of one that has ended the median over its epochs."
         boxes.append(("Images a second", f"{speed:,.0f}", more))

@@ -7,7 +7,8 @@ from statistics import median
 
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
-from vizkit.ui.plain import in_words, plain
+from vizkit.ui.duration import duration
+from vizkit.ui.plain import plain
 from vizkit.views.bundled import title
 
 WORK = (
@@ -92,9 +93,9 @@ def sentence(expected: Estimate | None) -> str:
         return "Time: unknown until the first half minute of the run; no run here has done the same work yet."
     if expected.rough:
         return (
-            f"Time: roughly **{in_words(expected.seconds)}**, if this machine is as quick as the one that trained "
+            f"Time: roughly **{duration(expected.seconds)}**, if this machine is as quick as the one that trained "
             f"{plain(expected.run)}, the same network."
         )
     rest = "" if expected.whole else ", validation not counted"
     speed = f"{expected.images_per_s:,.0f} images/s as in {plain(expected.run)}"
-    return f"Time: about **{in_words(expected.seconds)}**{rest}, at {speed}."
+    return f"Time: about **{duration(expected.seconds)}**{rest}, at {speed}."

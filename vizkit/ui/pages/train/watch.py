@@ -7,7 +7,7 @@ import streamlit as st
 
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui import host
-from vizkit.ui.plain import in_words
+from vizkit.ui.duration import duration
 from vizkit.ui.session.address import stay
 from vizkit.ui.views import Page
 from vizkit.ui.widgets import run_watch
@@ -55,4 +55,4 @@ def until_first(status: dict[str, Any]) -> str:
     if not (steps and epochs and left) or done is None or status.get("epoch"):
         return ""
     seconds = left * (steps - done - 1) / max(1, steps * epochs - done - 1)
-    return f"What it answers to test images, and why, is shown here after its first epoch: in {in_words(seconds)}."
+    return f"What it answers to test images, and why, is shown here after its first epoch: in {duration(seconds)}."

@@ -12,7 +12,8 @@ from vizkit.training.experiments.data_size import DATA, IMAGES, METHODS, another
 from vizkit.training.experiments.size_results import method_of, seconds_of
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder, runs, runs_root
-from vizkit.ui.plain import in_words, plain
+from vizkit.ui.duration import duration
+from vizkit.ui.plain import plain
 from vizkit.ui.session import allowed
 from vizkit.ui.session.jobs import JobError, jobs
 from vizkit.ui.session.series import series
@@ -227,7 +228,7 @@ def time_of(planned: Planned, missing: list[str]) -> str:
     """From runs that this machine has finished, else from the shipped ones, which says so."""
     own = seconds_left(planned, missing, list(runs(planned.folder)))
     if own is not None:
-        return f"About {in_words(own)}, as long as the others took."
+        return f"About {duration(own)}, as long as the others took."
     past = [RunFolder(file.parent) for file in SHIPPED.glob("*/recipe.json")]
     like = next(iter(planned.recipes.values())).data == DATA
     shipped = seconds_left(planned, missing, past) if like else None
@@ -235,7 +236,7 @@ def time_of(planned: Planned, missing: list[str]) -> str:
         return "How long is known when the first of each method is done."
     on = past[0].read("versions.json")
     cores = f", {on['threads']} thread{'s' if on['threads'] > 1 else ''}" if on.get("threads") else ""
-    return f"The shipped ones took {in_words(shipped)} ({on.get('device', 'CPU')}{cores})."
+    return f"The shipped ones took {duration(shipped)} ({on.get('device', 'CPU')}{cores})."
 
 
 def seconds_left(planned: Planned, missing: list[str], past: list[RunFolder]) -> float | None:
@@ -249,7 +250,7 @@ def _progress_of(planned: Planned, states: dict[str, str]) -> None:
     done = sum(state == "done" for state in states.values())
     missing = [name for name, state in states.items() if state != "done"]
     left = seconds_left(planned, missing, list(runs(planned.folder))) if missing else None
-    words = [f"**{done} of {len(states)} runs done**", f"about {in_words(left)} for the others" if left else ""]
+    words = [f"**{done} of {len(states)} runs done**", f"about {duration(left)} for the others" if left else ""]
     st.progress(done / len(states), text=" · ".join(part for part in words if part))
     begun = [name for name, state in states.items() if state not in ("", "done")]
     for name in begun:
