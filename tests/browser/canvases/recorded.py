@@ -70,7 +70,7 @@ def messages(script, every):
     found = {}
     for name in views if every else views[:1]:
         for number, (model, picture) in enumerate(given):
-            for point in [(0.5, 0.5), AT] if every or not number else [AT]:
+            for point in [AT] if number else [(0.5, 0.5), AT]:
                 of = subject(model, picture, point)
                 try:
                     variants = [view for _, view in contract.settings(class_of(name), of, every=False)]
