@@ -80,7 +80,8 @@ def test_a_png_has_its_text_in_the_file_and_its_colours_on_the_paper():
 
 def test_an_svg_is_whole_and_holds_the_same_text_harmlessly():
     said = captions(title=clean(HOSTILE), lines=[HOSTILE], facts={"vizkit": '"&<', "Description": "<d>"})
-    plate = one_map(GREY, (0.0, 0.0, 60.0, 40.0), MapOf(np.ones((1, 2)), between(0, 1, "%"), "share"), said)
+    shares = np.array([[1, 1e-7]])
+    plate = one_map(GREY, (0.0, 0.0, 60.0, 40.0), MapOf(shares, between(0, 1, "%"), "share"), said)
     root = ElementTree.fromstring(svg(plate))
     assert root.find(f"{SVG}title").text == clean(HOSTILE)
     assert root.find(f"{SVG}desc").text == "<d>"
@@ -88,7 +89,7 @@ def test_an_svg_is_whole_and_holds_the_same_text_harmlessly():
     assert facts == {"vizkit": '"&<', "Description": "<d>"}
     assert not list(root.iter(f"{SVG}script"))
     titles = [title.text for title in root.iter(f"{SVG}title")]
-    assert titles[1:] == ["row 1, column 1: 100 %", "row 1, column 2: 100 %"]
+    assert titles[1:] == ["row 1, column 1: 100 %", "row 1, column 2: < 0.001 %"]
     assert any("script" in (text.text or "") for text in root.iter(f"{SVG}text"))
 
 

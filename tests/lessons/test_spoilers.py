@@ -26,6 +26,7 @@ ASKS = {
 TELLS = {
     "the same expression": ("number", "There are {patches(layer=1)} of them.\n"),
     "the number with its unit": ("number", "There are 64 patches.\n"),
+    "of how many": ("number", "It looks at 64 of {patches() + 1}.\n"),
     "in the reveal": ("number", "\nnumber: How wide?\nanswer: image_side()\nreveal: It has {patches()} patches.\n"),
     "in the hint of the question": ("number", ""),
     "a share": ("share", "It gives {peak(attention(1, mean)):.0%}.\n"),
@@ -107,7 +108,7 @@ def nearly(said, value):
 
 
 SHOWN = {
-    "0": {2},
+    "0": {2, 3},
     "1": {2, 3, 4, 5, 7, 9},
     "2": {3, 4, 8, 9, 10},
     "3": {3, 4, 6, 8, 12},

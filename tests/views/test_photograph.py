@@ -1,8 +1,10 @@
-"""Every view on a trained ViT without classes and a photograph: what people open, and what toys do not show."""
+"""Every view on a trained ViT without classes and a photograph: what people open, and what toys do not show: shares
+"< 0.001 %" too, in the file of a figure."""
 
 from contextlib import suppress
 from functools import cache
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from tests.views.contract import few_pictures
 from vizkit.datasets import photographs, samples
 from vizkit.figure.saved.plate import Overlay
 from vizkit.figure.saved.single import Captions
+from vizkit.figure.saved.svg import svg
 from vizkit.figure.scales import LEAST_TIMES, LINEAR, MOST_TIMES, SHARES, between, colours_used, robust
 from vizkit.hosts.paper import plate
 from vizkit.traces import NotApplicable
@@ -60,7 +63,9 @@ def too_plain(drawn):
 def test_a_view_speaks_of_a_photograph_or_says_why_not(view, monkeypatch):
     few_pictures(monkeypatch)
     with suppress(NotApplicable):
-        assert too_plain(plate(class_of(view)(), [subject()], Captions("", (), (), {}))) == []
+        drawn = plate(class_of(view)(), [subject()], Captions("", (), (), {}))
+        assert too_plain(drawn) == []
+        assert ElementTree.fromstring(svg(drawn)).tag.endswith("svg")
 
 
 def test_a_map_in_one_colour_is_noticed_and_a_single_bright_patch_is_none():

@@ -62,7 +62,7 @@ def _cells(
     cells = []
     for (row, column), value in np.ndenumerate(places):
         r, g, b = (int(c) for c in colour[row, column])
-        text = scale.words(float(value))
+        text = literal(scale.words(float(value)))
         cells.append(
             f'<rect x="{x0 + column * cell_w:.3f}" y="{y0 + row * cell_h:.3f}" width="{cell_w:.3f}" '
             f'height="{cell_h:.3f}" fill="rgb({r},{g},{b})" fill-opacity="{opacities[row, column]:.3f}">'

@@ -1,8 +1,8 @@
 """What a lesson tells before it asks: in a text, in the words of a figure, or as the very map.
 
 A question is about quantities: its answer, or what its options and items compare. A text tells one where it shows the
-same expression, or its number with three digits or its unit; so do the words of a figure. A figure tells a place where
-its map is that of the question.
+same expression, or its number with three digits, its unit or of how many; so do the words of a figure. A figure tells a
+place where its map is that of the question.
 """
 
 import ast
@@ -165,10 +165,12 @@ def _stands_in(words: str, value: float, unit: str) -> bool:
             same = round(value * (100 if share else 1), places) == float(text)
         except OverflowError:
             continue
-        digits = len(str(abs(int(value))) if float(value).is_integer() else text.lstrip("-0.").replace(".", ""))
+        count = float(value).is_integer()
+        digits = len(str(abs(int(value))) if count else text.lstrip("-0.").replace(".", ""))
         if share and text in ("0", "100", "100.0"):  # of whatever is nothing, or all
             continue
-        if same and (digits >= DIGITS or (unit and not share and after.startswith(unit)) or (share and digits > 1)):
+        named = unit and not share and after.startswith((unit, "of ") if count else unit)
+        if same and (named or digits >= DIGITS or (share and digits > 1)):
             return True
     return False
 

@@ -10,7 +10,7 @@ from torch import nn
 from tests.evaluation.data_set.toys import blobs, recorded
 from vizkit.analysis.data_set import influence
 from vizkit.evaluation.data_set import embedding, probe, taught
-from vizkit.evaluation.data_set.embedding import purity
+from vizkit.evaluation.data_set.embedding import by_chance, purity
 from vizkit.evaluation.data_set.probing import out_of_sample
 from vizkit.evaluation.data_set.record import directions
 from vizkit.traces import NotApplicable
@@ -68,7 +68,7 @@ def test_a_map_keeps_what_lies_together(how):
     made = embedding(recorded(features, target), how=how)
     assert made.purity > 0.95
     assert made.purity_before > 0.95
-    assert abs(made.chance - 1 / 3) < 0.1
+    assert made.chance == pytest.approx(29 / 89)  # three labels of 30
     assert made.trustworthiness > 0.75
     assert np.abs(made.xy).max() == pytest.approx(1)
     assert_array_equal(made.xy, embedding(recorded(features, target), how=how).xy)
@@ -95,6 +95,7 @@ def test_pictures_without_a_map_have_no_place():
 
 def test_purity_by_hand():
     assert purity(np.array([[1, 2], [0, 2], [0, 1]]), np.array([0, 0, 1])) == pytest.approx((0.5 + 0.5 + 0) / 3)
+    assert by_chance(np.array([4, 4, 9])) == pytest.approx(1 / 3)  # one of three pairs
 
 
 # ---- influence -------------------------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ FEWEST = 5
 class Embedding:
     """`xy`: from −1 to 1 in the longer direction, NaN of a picture without a map. `trustworthiness` 0 to 1.
     `purity`: the mean share of a picture's 10 nearest on the plane that have its label, `purity_before` of its nearest
-    in the space itself, `chance` on the plane with labels dealt out anew."""
+    in the space itself, `chance` in the mean of all ways to deal the labels out anew."""
 
     xy: Float32[np.ndarray, "picture 2"]
     trustworthiness: float
@@ -50,8 +50,8 @@ def embedding(found: Recorded, of: Space = "features", how: How = "tsne", seed: 
     plane = _tsne(points, seed) if how == "tsne" else _components(points, 2, seed)
     plane = plane - (plane.max(0) + plane.min(0)) / 2
     plane /= max(float(np.abs(plane).max()), 1e-12)
-    labels, chance = found.target[rows], np.random.default_rng(seed)
-    some = np.sort(chance.permutation(len(points))[:JUDGED])
+    labels = found.target[rows]
+    some = np.sort(np.random.default_rng(seed).permutation(len(points))[:JUDGED])
     trusted = trustworthiness(points[some], plane[some], n_neighbors=min(TRUSTED, (len(some) - 1) // 2))
     near = nearest(plane, min(NEAREST, len(points) - 1))
     xy = np.full((len(found), 2), np.nan, np.float32)
@@ -61,7 +61,7 @@ def embedding(found: Recorded, of: Space = "features", how: How = "tsne", seed: 
         float(trusted),
         purity(near, labels),
         purity(nearest(points, near.shape[1]), labels),
-        purity(near, chance.permutation(labels)),
+        by_chance(labels),
     )
 
 
@@ -84,6 +84,12 @@ def nearest(points: Float[np.ndarray, "picture dimension"], k: int) -> Int[np.nd
 
 def purity(near: Int[np.ndarray, "picture k"], labels: Int[np.ndarray, " picture"]) -> float:
     return float((labels[near] == labels[:, None]).mean())
+
+
+def by_chance(labels: Int[np.ndarray, " picture"]) -> float:
+    """The purity of labels dealt out anew, in the mean: the share of all pairs that have the same."""
+    _, counts = np.unique(labels, return_counts=True)
+    return float((counts * (counts - 1)).sum() / (len(labels) * (len(labels) - 1)))
 
 
 def _components(points: np.ndarray, dimensions: int, seed: int) -> np.ndarray:

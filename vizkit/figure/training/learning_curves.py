@@ -60,7 +60,9 @@ def learning_curves(
         figure.update_xaxes(range=[0, 1.04 * max(1, last)])
     if log:
         return figure.update_yaxes(LOGARITHMIC | ({"tickformat": ".0%"} if percent else {}))
-    ticks = {"tickformat": ".3~p"} if percent else {"exponentformat": "power"}  # 87.5 %, and no µ for millionths
+    ends = {"clipmin": -0.02, "clipmax": 1.02}  # of one value alone plotly would draw as much above it
+    shares = {"tickformat": ".3~p", "autorangeoptions": ends}  # 87.5 %
+    ticks = shares if percent else {"exponentformat": "power"}  # no µ for millionths
     return figure.update_yaxes(ticks)
 
 
