@@ -12,15 +12,15 @@ VIEWS = ()
 
 
 def welcome() -> None:
-    """One line for those who have never been here, on what the bare address shows, where there are other pages."""
+    """Where those begin who have never been here: on what the bare address shows, where there are other pages."""
     if st.session_state.get("shows") == ALIKE and OFFERED in st.session_state:
         from vizkit.lessons import shelf
         from vizkit.ui.shell import page_of
 
         first, lessons = next(iter(shelf.files())), page_of("lessons", "Lessons")
-        with st.container(horizontal=True, vertical_alignment="center", gap="xxsmall"):
+        with st.container(horizontal=True, gap="xxsmall"):
             st.page_link(lessons, label="New here? **First lesson**", query_params={"lesson": first})
-            st.caption("· or point at a patch of the image", width="content")
+            st.page_link(page_of("attention", "Attention"), label="**Self-attention** step by step")
 
 
 def opening() -> None:
