@@ -87,10 +87,10 @@ def test_a_temperature():
     """Logits log 98, log 1, log 1: at T = 2 the roots 9.9, 1, 1 of 11.9."""
     logits = torch.tensor([98.0, 1.0, 1.0]).log()
     assert distillation.softened(logits, 2.0, LABELS) == (
-        "At T = 2 the first class, “ant”, has 83 % instead of 98 %, the second, “bee”, 8 % instead of 1 %."
+        "At T = 2 the first class, “ant”, has 83 % instead of 98 %, the second class, “bee”, has 8 % instead of 1 %."
     )
     assert distillation.softened(logits, 1.0, LABELS) == (
-        "At T = 1 nothing is softened: the first class, “ant”, has 98 %, the second, “bee”, 1 %."
+        "At T = 1 nothing is softened: the first class, “ant”, has 98 %, the second class, “bee”, has 1 %."
     )
 
 

@@ -16,17 +16,12 @@ as sure within this part of the teacher's share."""
 def softened(logits: Float[Tensor, " label"], temperature: float, labels: Sequence[str]) -> str:
     """The first two classes at T and at 1."""
     own, soft = probabilities(logits, 1.0), probabilities(logits, temperature)
-    first, second = ranking(logits)[:2].tolist()
-    was, now = ([percent(float(p[label])) for label in (first, second)] for p in (own, soft))
-    if temperature == 1:
-        return (
-            f"At T = 1 nothing is softened: the first class, “{labels[first]}”, has {was[0]}, the second, "
-            f"“{labels[second]}”, {was[1]}."
-        )
-    return (
-        f"At T = {temperature:g} the first class, “{labels[first]}”, has {now[0]} instead of {was[0]}, the second, "
-        f"“{labels[second]}”, {now[1]} instead of {was[1]}."
-    )
+    each = []
+    for label in ranking(logits)[:2].tolist():
+        instead = "" if temperature == 1 else f" instead of {percent(float(own[label]))}"
+        each.append(f"class, “{labels[label]}”, has {percent(float(soft[label]))}{instead}")
+    nothing = " nothing is softened:" if temperature == 1 else ""
+    return f"At T = {temperature:g}{nothing} the first {each[0]}, the second {each[1]}."
 
 
 def answered(answers: Mapping[str, str], right: str) -> str:

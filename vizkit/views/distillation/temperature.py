@@ -12,7 +12,6 @@ from vizkit.analysis.distillation.loss import (
     gradient_sizes,
     kl,
     kl_by_label,
-    kl_gradient,
     losses,
     soft_gradient,
 )
@@ -63,7 +62,7 @@ MODEL = "the model"
 DARK = "How all others share what the first choice leaves"
 FEW = 7  # rows of the answers of a model: the first five, and the others as one
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
-TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
+TAUGHT = ("teacher", "by_class", "gradient")  # the numbers of a student beside its teacher
 BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
 NOTHING = torch.zeros(0)
 BETWEEN = (CLS, MEAN)  # the distillation token is nearer to the teacher, and the network alone farther
@@ -332,12 +331,11 @@ class Temperature(View):
 
     # ---- student and teacher -----------------------------------------------------------------------------------------
     def apart(self, teacher: Tensor, logits: Tensor) -> dict[str, Tensor]:
-        """The teacher's logits, what each class adds to KL, and both gradients."""
+        """The teacher's logits, what each class adds to KL, and the gradient of T² · KL."""
         given = (teacher[None], logits[None], self.temperature)
         return {
             "teacher": teacher,
             "by_class": kl_by_label(*given)[0],
-            "gradient_of_kl": kl_gradient(*given)[0],
             "gradient": soft_gradient(*given)[0],
         }
 
@@ -373,7 +371,7 @@ def _with_others(shares: list[float], count: int) -> list[float]:
 
 def pays(classes: Classes, found: Mapping[str, Tensor], whose: str, total: str) -> Iterator[tuple[Block, ...]]:
     """What the student pays for every difference: a row is a class in all of them."""
-    parts, steep = (found[each][list(classes.shown)].tolist() for each in ("by_class", "gradient"))
+    parts, steep = (found[each][list(classes.shown)].tolist() for each in TAUGHT[1:])
     yield (
         Heading("Adds to KL"),
         classes.bars(parts, "What every class adds to KL", None, signed(found["by_class"]), "nats"),

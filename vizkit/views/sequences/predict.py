@@ -52,7 +52,9 @@ def hidden_words(read: Typed, field: str) -> Blocks:
     places = several(below(len(line)), len(line))
     tells = {"places": (lambda told: read.telling(",".join(map(str, places(told)))), "hidden")}
     of = f"{read.title}: {' '.join(seen)}"
-    matrix = WordMatrix(weights, seen, seen, BLUE, title="Attention, mean over layers and heads: all places are seen")
+    matrix = WordMatrix(
+        weights.numpy(), seen, seen, BLUE, title="Attention, mean over layers and heads: all places are seen"
+    )
     guesses = remarks.guessed([line[at] for at in known], [c.word for c in best], [c.probability for c in best])
     end = line.index(SPECIAL[ARROW]) if SPECIAL[ARROW] in line else len(line)
     answer = ["?" if word == "[MASK]" else word for word in seen[end + 1 :]]
@@ -64,16 +66,12 @@ def hidden_words(read: Typed, field: str) -> Blocks:
                 Heading(f"Click words to hide them from {read.title}"),
                 _canvas("hidden", of, read, line, hidden, tops, fixed, tells),
             ),
-            (Matrix(matrix, f"Which words {read.title} looks at"), Line(_mostly(weights, seen, hidden))),
+            (
+                Matrix(matrix, f"Which words {read.title} looks at"),
+                Line(f"{remarks.strongest(weights, seen, seen)} White cells are 0."),
+            ),
         )
     )
-
-
-def _mostly(weights: np.ndarray, seen: Sequence[str], hidden: Sequence[int]) -> str:
-    """What the first hidden word looks at, or the word that looks at one most, and what the darkest cell means."""
-    row = hidden[0] if hidden else int(weights.argmax()) // len(seen)
-    looks = remarks.of_look(seen, row, seen, weights[row].tolist())
-    return f"{looks} White is 0, the darkest cell {remarks.percent(float(weights.max()))}."
 
 
 def guessed(model: "SequenceModel", words: tuple[str, ...], ids: tuple[int, ...]) -> Any:
@@ -84,7 +82,7 @@ def guessed(model: "SequenceModel", words: tuple[str, ...], ids: tuple[int, ...]
 
     trace: Trace = trace_text(model, ids)
     weights = torch.stack([layer.weights[0].float().mean(0) for layer in trace.attention]).mean(0)
-    return weights.numpy(), predictions(model, trace.logits)
+    return weights, predictions(model, trace.logits)
 
 
 def line_of(read: Typed) -> list[int]:
