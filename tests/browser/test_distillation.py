@@ -54,5 +54,5 @@ def test_every_temperature_is_in_the_browser(page, server):
         expect(bars(page, index)).to_contain_text("water strider")
     page.context.set_offline(True)
     turned(page, 3)
-    expect(page.get_by_text("At T = 6 the teacher gives “water strider”").first).to_be_visible()
+    expect(page.get_by_text("At T = 6 the distillation token").first).to_be_visible()
     page.context.set_offline(False)

@@ -87,3 +87,6 @@ def test_a_wrong_weekday_is_a_press_away_and_its_digits_are_red(page, server):
     expect(wrong).to_have_count(2)
     expect(wrong.first).to_contain_text("3 ≠ 0")
     expect(page.get_by_text("which is wrong: right is “1999-05-03”")).to_be_visible()
+    open_translate(page, server, "sequence_model=LSTM+%2B+attention")
+    expect(page.locator(f"{MAIN} .translate .key")).to_contain_text("layer 1")
+    expect(page.locator(f"{MAIN} .translate .key")).not_to_contain_text("heads")

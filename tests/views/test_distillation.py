@@ -15,7 +15,7 @@ from vizkit.views.distillation import tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, answers_of
 from vizkit.views.distillation.labelled import own_teacher, teacher_of, trained_alone
 from vizkit.views.distillation.temperature import INSTEAD, STUDENT, TYPED, Temperature
-from vizkit.views.settled import flat, settled
+from vizkit.views.settled import settled
 from vizkit.views.subject import Subject, no_model, no_picture
 
 NOBODY = Subject(no_model, no_picture())
@@ -147,10 +147,14 @@ def test_three_of_five_answers_stand_open_and_the_sentence_names_the_nearest():
     del far[TEACHER]
     own = [f"{100 * float(shares[name].max()):.0f} %" for name in (TEACHER, DIST, ALONE)]
     assert texts(few, one, Said).startswith(
-        f"All answer “mayfly nymph”, which is right. At T = 3 the teacher gives “mayfly nymph” {own[0]}, {DIST} "
-        f"{own[1]}, {ALONE} {own[2]}; the divergence from the teacher is smallest for {DIST}, {far[DIST]:.3f} nats, "
-        f"and largest for {ALONE}, {far[ALONE]:.3f} nats."
+        f"At T = 3 {DIST} ({own[1]}) is about as sure of “mayfly nymph” as {TEACHER} ({own[0]}), {ALONE} ({own[2]}) "
+        "surer. All answer “mayfly nymph”, which is right."
     )
+    assert f"{MEAN}: together {far[MEAN]:.3f} nats ({DIST} {far[DIST]:.3f} nats, {CLS} {far[CLS]:.3f} nats)" in texts(
+        few, one
+    )
+    dark, *paid = bars(few, one)[3:6]
+    assert [each.before for each in (dark, *paid)] == [None] * 3, "a tick is the teacher's answer and nothing else"
     for view, names in ((few, (TEACHER, DIST, ALONE)), (every, given)):
         for column, name in zip(bars(view, one), names, strict=False):
             assert max(column.values[:5]) == pytest.approx(float(shares[name].max()))
@@ -179,15 +183,14 @@ def test_where_a_student_knows_nothing_a_drawn_insect_is_asked_in_its_place():
     insect = of("insects_deit", "mayfly nymph")
     there, here = [shown(Temperature(), one, Numbers)[0].arrays()["logits"] for one in (photograph, insect)]
     assert there == pytest.approx(here)
-    said = [each.text for each in flat(content(Temperature(), photograph)) if isinstance(each, Said)]
-    begin = "This page asks DeiT · insects about “mayfly nymph”, for of “china” it knows nothing. All answer “mayfly"
-    assert said[0].startswith(begin)
+    instead = "This page asks DeiT · insects about “mayfly nymph”, for of “china” it knows nothing."
     (beside,) = [each for each in shown(Temperature(), photograph, Columns) if isinstance(each.parts[0][0], Picture)]
     assert (beside.parts[0][0].alt, type(beside.parts[1][0])) == ("mayfly nymph", Said)
+    assert beside.parts[1][1].text == instead
     assert [each.image for each in shown(Temperature(), photograph, Link)] == ["mayfly nymph"], "the sidebar follows"
     assert not shown(Temperature(), insect, Picture)  # it stands at the side
     for view, one in ((Temperature(), insect), (Temperature(source=TYPED), photograph), (Temperature(), digit)):
-        assert "This page asks" not in texts(view, one, Said)
+        assert "This page asks" not in texts(view, one)
 
 
 def test_only_what_is_compared_stands_open_in_the_order_of_the_teacher():

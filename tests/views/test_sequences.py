@@ -12,10 +12,11 @@ from vizkit.figure.sequences.arcs import WRONG
 from vizkit.models.sequences.opening import BUNDLED
 from vizkit.traces import NotApplicable
 from vizkit.views import VIEWS
-from vizkit.views.blocks import Canvas, Link, Said
+from vizkit.views.blocks import Canvas, Line, Link, Said
 from vizkit.views.controls import ControlError, checked, controls
 from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER, trained_texts
 from vizkit.views.sequences.masks import Masks
+from vizkit.views.sequences.memory import Memory
 from vizkit.views.sequences.steps import StepByStep
 from vizkit.views.sequences.translate import WRONG_DAY, Translate, picks
 from vizkit.views.sequences.typed import truth_of, typed
@@ -42,7 +43,7 @@ def test_a_wrong_weekday_makes_wrong_digits_and_the_page_says_so():
     assert "writes “1999-05-31”, which is wrong: right is “1999-05-03”, 2 places differ." in shown.said
     assert shown.said.startswith("To write “3” (word 9), it looks most at “3”, ")
     assert "The text names a Thursday; it was a Monday." in shown.said
-    assert shown.said.endswith("With the right weekday: The Transformer writes “1999-05-03”, which is right.")
+    assert shown.said.endswith("With the right weekday the Transformer writes “1999-05-03”, which is right.")
     (canvas,) = (block for block in shown.view.show(nothing()) if isinstance(block, Canvas))
     digits = [(each["word"], each["right"]) for each in canvas.data["outputs"]]
     assert [pair for pair in digits if pair[0] != pair[1]] == [("3", "0"), ("1", "3")]
@@ -52,10 +53,31 @@ def test_a_wrong_weekday_makes_wrong_digits_and_the_page_says_so():
     assert inks == [WRONG, WRONG], "on paper too"
 
 
+@pytest.mark.parametrize("text", ["", WRONG_DAY])
+def test_step_by_step_opens_on_the_word_of_translate(text):
+    (canvas,) = (block for block in Translate(text=text).show(nothing()) if isinstance(block, Canvas))
+    view = StepByStep(text=text)
+    assert view.place(*view.walked(nothing())) + 1 == canvas.data["at"]
+
+
+def test_what_bert_still_sees_is_said_and_what_it_looks_at():
+    for hidden, answer in (("5", "2026-11-21"), ("5,17", "2026-?1-21")):
+        blocks = [*flat(Masks(mask="BERT", hidden=hidden).show(nothing()))]
+        said, looks = ([block.text for block in blocks if isinstance(block, kind)][-1] for kind in (Said, Line))
+        assert said.endswith(f" Not hidden: “{answer}” behind the arrow.")
+        assert looks.startswith("The largest weight: “")
+
+
+def test_the_task_of_memory_has_an_example():
+    line = next(block for block in Memory(task="reverse", by="gap").show(nothing()) if isinstance(block, Line))
+    assert line.text == "Read, for example: “c a f e d . . . . . . . . ?”; right is then “d e f a c”."
+
+
 def test_what_is_right_is_known_of_our_own_tasks_alone():
     assert truth_of(typed(nothing(), TRANSFORMER, "20 july 1969")) == tuple("1969-07-20")
     assert truth_of(typed(nothing(), TRANSFORMER, "30 february 2001")) == (), "no such day"
-    assert "what is right is not known" in vizkit.show("translate", text="30 february 2001").said
+    for text, said in (("30 february 2001", "a day that does not exist"), ("12/25/1999", "right is not known")):
+        assert f"{said}." in vizkit.show("translate", text=text).said
     assert truth_of(typed(nothing(), "bundled:copy_rnn", "fa..?")) == ("f", "a")
 
 

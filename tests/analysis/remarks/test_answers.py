@@ -87,35 +87,35 @@ def test_a_temperature():
     """Logits log 98, log 1, log 1: at T = 2 the roots 9.9, 1, 1 of 11.9."""
     logits = torch.tensor([98.0, 1.0, 1.0]).log()
     assert distillation.softened(logits, 2.0, LABELS) == (
-        "At T = 2 the first class, “ant”, has 83 % instead of 98 %, the second, “bee”, 8 % instead of 1 %."
+        "At T = 2 the first class, “ant”, has 83 % instead of 98 %, the second class, “bee”, has 8 % instead of 1 %."
     )
     assert distillation.softened(logits, 1.0, LABELS) == (
-        "At T = 1 nothing is softened: the first class, “ant”, has 98 %, the second, “bee”, 1 %."
+        "At T = 1 nothing is softened: the first class, “ant”, has 98 %, the second class, “bee”, has 1 %."
     )
 
 
 def test_a_student():
-    far, shares = {"the class token": 0.25, "the ViT": 0.0001}, {"the teacher": 0.5, "the class token": 0.3}
-    assert distillation.distances(far, 3.0, "ant", shares | {"the ViT": 0.5}, 12) == (
-        "At T = 3 the teacher gives “ant” 50 %, the class token 30 %, the ViT 50 %; the divergence from the teacher is "
-        "smallest for the ViT, less than 0.001 nats, and largest for the class token, 0.250 nats."
+    shares = {"the teacher": 0.5, "DeiT": 0.52, "the mean": 0.48, "the ViT": 0.7}
+    assert distillation.beside_teacher([0.01, 0.01, 0.2], 3.0, "ant", shares, 12) == (
+        "At T = 3 DeiT (52 %) and the mean (48 %) are about as sure of “ant” as the teacher (50 %), the ViT (70 %) "
+        "surer."
     )
-    assert distillation.distances({"the class token": 0.1}, 3.0, "ant", shares, 12) == (
-        "At T = 3 the teacher gives “ant” 50 %, the class token 30 %; the class token is 0.100 nats from the teacher."
+    assert distillation.beside_teacher([0.1], 3.0, "ant", {"the teacher": 0.5, "DeiT": 0.3}, 12) == (
+        "At T = 3 DeiT (30 %) is less sure of “ant” than the teacher (50 %)."
     )
 
 
 @pytest.mark.parametrize(
     "share, words",
     [
-        (1.0, "all give “ant” 100 %; so low a temperature leaves only the first class, and each is less than"),
-        (0.26, "all give “ant” 26 %; at so high a temperature all 4 classes have nearly the same share, and each is"),
-        (0.5, "all give “ant” 50 %; each is less than 0.001 nats from the teacher."),
+        (1.0, "nothing but “ant” is left in any answer: so low a temperature hides what differs."),
+        (0.3, "all 4 classes have nearly the same share in every answer: differences no longer show."),
+        (0.5, "DeiT (50 %) and ViT (51 %) are about as sure of “ant” as the teacher (50 %)."),
     ],
 )
 def test_answers_that_are_alike_at_a_temperature_are_not_told_apart(share, words):
-    shares = dict.fromkeys(("the teacher", "DeiT", "ViT"), share)
-    assert words in distillation.distances({"DeiT": 1e-5, "ViT": 2e-5}, 3.0, "ant", shares, 4)
+    shares = {"the teacher": share, "DeiT": share, "ViT": min(1.0, share + 0.01)}
+    assert distillation.beside_teacher([0.001, 0.003], 3.0, "ant", shares, 4) == f"At T = 3 {words}"
 
 
 def test_two_tokens_by_layer():

@@ -30,9 +30,9 @@ def test_where_a_teacher_helps_costs_and_changes_nothing():
         "A hard teacher adds 12.0 points (95 % interval 8.0 to 16.0) with 300 images (by 3 runs of each)."
     )
     assert helps("hard teacher", {100: none, 300: Estimate(-0.02, 0.02, 3)}) == (
-        "With 300 images a hard teacher costs 2.0 points (95 % interval, not corrected, 0.0 to 4.0), the largest of 2 "
-        "differences; after Holm for 2 comparisons, 3 runs of each, no difference is shown to be more than "
-        "chance."
+        "A hard teacher is not shown to help: after Holm for 2 comparisons, 3 runs of each, no difference is more "
+        "than chance. The largest of 2 differences, with 300 images, costs 2.0 points (95 % interval, not corrected, "
+        "0.0 to 4.0)."
     )
 
 
@@ -52,4 +52,4 @@ def test_a_gain_of_one_seed_has_a_star():
 
 def test_an_interval_that_touches_zero_shows_nothing():
     touching = {300: Estimate(-0.25, 0.25, 3), 1_000: Estimate(0.25, 0.25, 3)}
-    assert helps("hard teacher", touching).endswith("no difference is shown to be more than chance.")
+    assert helps("hard teacher", touching).startswith("A hard teacher is not shown to help: ")

@@ -446,10 +446,8 @@ EVERY = {
     distillation.softened: lambda: (
         distillation.softened(beside(p), t, LABELS) for p, t in product(SHARES, (0.5, 1.0, 8.0, 11.0))
     ),
-    distillation.distances: lambda: (
-        distillation.distances(
-            dict(zip(LABELS[:count], (p, q), strict=False)), t, "ant", dict(zip(LABELS, (p, q), strict=False)), 12
-        )
+    distillation.beside_teacher: lambda: (
+        distillation.beside_teacher([p] * count, t, "ant", dict(zip(LABELS, (p, q, q)[: count + 1], strict=False)), 12)
         for p, q, t, count in product(SHARES, SHARES, (1.0, 8.0), (1, 2))
     ),
     distillation.overlapping: lambda: (distillation.overlapping(pair) for pair in product(SHARES, SHARES)),

@@ -35,7 +35,7 @@ def test_memory_inside_and_beyond_what_was_learned():
     falling = {"RNN": [[0.2, 0.0, 0.0, 0.0]], "LSTM": [[1.0, 0.99, 0.3, 0.0]], "Transformer": [[1.0, 1.0, 0.2, 0.0]]}
     assert sequences.of_ends(falling, (1, 8, 10, 12), 8, "letters") == (
         "At 8 letters, the most that was learned, the LSTM and Transformer give 99 % or more right answers; 2 beyond "
-        "it the former give 30 % or less."
+        "it the LSTM gives 30 % and the Transformer 20 %."
     )
     equal = {"LSTM": [[1.0, 0.9]], "Transformer": [[1.0, 0.8]]}
     assert sequences.of_ends(equal, (8, 10), 8, "letters") == (

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from vizkit.figure.saved.plate import Outline, Stroke, Words
-from vizkit.figure.sequences.arcs import Arcs, y
+from vizkit.figure.sequences.arcs import Arcs, box, y
+from vizkit.figure.sequences.word_matrix import ORANGE
 
 CROSS = np.array([[0.02, 0.98], [0.6, 0.4]])
 
@@ -28,3 +29,9 @@ def test_words_bars_and_probabilities_are_said():
     texts = [mark.text for mark in drawn(1) if isinstance(mark, Words)]
     assert {"two", "one", "[BEGIN]", ".98", "> 99.9 %", "25 %", "Word 1: probabilities"} <= {*texts}
     assert ".02" not in texts
+
+
+@pytest.mark.parametrize("share, end", [(0.3, 64 - 3), (0.8, 0.8 * 64 - 3), (0.98, 64 - 3)])
+def test_a_number_stands_inside_its_bar_or_beside_it_and_not_on_its_end(share, end):
+    (number,) = [mark for mark in box(0.0, 0, 64.0, "one", ORANGE, share) if getattr(mark, "text", "").startswith(".")]
+    assert number.x == pytest.approx(end)

@@ -8,7 +8,7 @@ import vizkit
 from tests.ui import test_views
 from tests.ui.conftest import VIT, fine, sent_to, texts
 from vizkit.analysis.remarks.sequences import looker, word_of
-from vizkit.views.blocks import Line
+from vizkit.views.blocks import Columns, Line
 from vizkit.views.sequences import BOTH
 from vizkit.views.sequences.in_image import CROSS
 from vizkit.views.sequences.steps import StepByStep
@@ -51,6 +51,8 @@ def test_the_sentence_names_the_largest_of_the_token_and_of_the_patch():
         patches = found[layer] = one.numbers["patch_weights"]
         assert patches.sum() < 1, "the class token has a share of its own"
         key, (row, column) = int(words.argmax()), np.unravel_index(patches.argmax(), patches.shape)
+        (beside,) = (block for block in one.view.show(one.subjects[0]) if isinstance(block, Columns))
+        assert beside.parts[1][0].ringed == ((row, column),), "it is marked in the image"
         assert (
             f"Layer {number}, head {head}: {looker(side, token - 1)} looks most at {word_of(side, key)}, "
             f"{float(words.max()) * int((words > 0).sum()):.1f}" in one.said

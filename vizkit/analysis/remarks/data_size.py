@@ -55,10 +55,10 @@ def helps(kind: str, gains: Mapping[int, Estimate]) -> str:
         images, gain = max(gains.items(), key=lambda row: abs(row[1].mean))
         many = len(gains) > 1
         size = points(_size(gain), f"95 % interval{', not corrected,' if many else ''} ")
-        largest = f", the largest of {len(gains)} differences" if many else ""
-        verb = "costs" if gain.mean < 0 else "adds"
-        words = f"With {images:,} images a {kind} {verb} {size}{largest}"
-        return f"{words}; {test}, no difference is shown to be more than chance."
+        largest = f"The largest of {len(gains)} differences, with" if many else "With"
+        verb = f"{'' if many else 'it '}{'costs' if gain.mean < 0 else 'adds'}"
+        said = f"A {kind} is not shown to help: {test}, no difference is more than chance."
+        return f"{said} {largest} {images:,} images{',' if many else ''} {verb} {size}."
     verbs = {
         verb: [
             f"{points(_size(gain), '95 % interval ')} with {images:,} images"

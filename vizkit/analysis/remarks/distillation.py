@@ -8,21 +8,20 @@ from torch import Tensor
 from vizkit.analysis.distillation.temperature import probabilities, ranking
 from vizkit.analysis.remarks.remark import joined, percent
 
+ALIKE, EVEN, NEAR = 0.01, 0.25, 0.2
+"""Answers are alike below so many nats, classes where the first has so much more than an equal share, and two are about
+as sure within this part of the teacher's share."""
+
 
 def softened(logits: Float[Tensor, " label"], temperature: float, labels: Sequence[str]) -> str:
     """The first two classes at T and at 1."""
     own, soft = probabilities(logits, 1.0), probabilities(logits, temperature)
-    first, second = ranking(logits)[:2].tolist()
-    was, now = ([percent(float(p[label])) for label in (first, second)] for p in (own, soft))
-    if temperature == 1:
-        return (
-            f"At T = 1 nothing is softened: the first class, “{labels[first]}”, has {was[0]}, the second, "
-            f"“{labels[second]}”, {was[1]}."
-        )
-    return (
-        f"At T = {temperature:g} the first class, “{labels[first]}”, has {now[0]} instead of {was[0]}, the second, "
-        f"“{labels[second]}”, {now[1]} instead of {was[1]}."
-    )
+    each = []
+    for label in ranking(logits)[:2].tolist():
+        instead = "" if temperature == 1 else f" instead of {percent(float(own[label]))}"
+        each.append(f"class, “{labels[label]}”, has {percent(float(soft[label]))}{instead}")
+    nothing = " nothing is softened:" if temperature == 1 else ""
+    return f"At T = {temperature:g}{nothing} the first {each[0]}, the second {each[1]}."
 
 
 def answered(answers: Mapping[str, str], right: str) -> str:
@@ -42,26 +41,25 @@ def in_nats(divergence: float) -> str:
     return f"{'less than 0.001' if divergence < 0.0005 else f'{divergence:.3f}'} nats"
 
 
-def distances(
-    nats: Mapping[str, float], temperature: float, label: str, shares: Mapping[str, float], classes: int
+def beside_teacher(
+    nats: Sequence[float], temperature: float, label: str, shares: Mapping[str, float], classes: int
 ) -> str:
-    """What all give the teacher's first class `label` of so many at T, `shares`, by whose answer, the teacher's first;
-    `nats`: the divergence of each other one from the teacher's answer."""
-    words = {name: percent(share) for name, share in shares.items()}
-    (first, own), *others = words.items()
-    given = ", ".join([f"{first} gives “{label}” {own}", *(f"{name} {share}" for name, share in others)])
-    if len({*words.values()}) == 1:
-        given = f"all give “{label}” {own}"
-    least, most = (choose(nats, key=nats.__getitem__) for choose in (min, max))
-    low, high = in_nats(nats[least]), in_nats(nats[most])
-    far = f"the divergence from the teacher is smallest for {least}, {low}, and largest for {most}, {high}"
-    if low == high:
-        far = f"{least if len(nats) == 1 else 'each'} is {low} from the teacher"
-        if min(shares.values()) >= 0.995:
-            far = f"so low a temperature leaves only the first class, and {far}"
-        elif max(shares.values()) * classes < 1.1:
-            far = f"at so high a temperature all {classes} classes have nearly the same share, and {far}"
-    return f"At T = {temperature:g} {given}; {far}."
+    """How sure all are of the teacher's first class `label` of so many at T, `shares`, by whose answer, the teacher's
+    first; `nats`: the divergence of each other one from the teacher's answer."""
+    (first, own), *others = shares.items()
+    at, words = f"At T = {temperature:g}", {name: f"{name} ({percent(share)})" for name, share in shares.items()}
+    if max(nats) < ALIKE and own * classes < 1 + EVEN:
+        return f"{at} all {classes} classes have nearly the same share in every answer: differences no longer show."
+    if min(shares.values()) >= 0.995:
+        return f"{at} nothing but “{label}” is left in any answer: so low a temperature hides what differs."
+    by_how = dict[str, list[str]]()
+    for name, share in others:
+        how = "about as sure" if abs(share - own) <= NEAR * own else "surer" if share > own else "less sure"
+        by_how.setdefault(how, []).append(words[name])
+    (how, names), *rest = by_how.items()
+    than = "as" if how.startswith("about") else "than"
+    said = f"{joined(names)} {'is' if len(names) == 1 else 'are'} {how} of “{label}” {than} {words[first]}"
+    return ", ".join([f"{at} {said}", *(f"{joined(names)} {how}" for how, names in rest)]) + "."
 
 
 def overlapping(shares: Sequence[float]) -> str:

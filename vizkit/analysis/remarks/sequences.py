@@ -25,16 +25,19 @@ def of_answer(
     named: str | None,
     true: str | None,
     forced: Mapping[int, str] = MappingProxyType({}),
+    *,
+    exists: bool = True,
 ) -> str:
     """What a model writes beside what is right, where that is known; of a date the weekday that the text names and that
-    which it was, where they differ. `forced`: by place from 1 the words that somebody else wrote."""
+    which it was, where they differ. `forced`: by place from 1 the words that somebody else wrote. `exists`: whether
+    there is such a date."""
     own = [word for word in written if word != SPECIAL[END]]
     said = f"The {model} writes “{became}”"
     if forced:
         given = joined([f"“{word}” as word {place}" for place, word in forced.items()])
         said = f"Given {given}, the {model} comes to “{became}”"
     if not truth:
-        return f"{said}; what is right is not known."
+        return f"{said}; {'what is right is not known' if exists else 'the text names a day that does not exist'}."
     wrong = sum(one != other for one, other in zip_longest(own, truth))
     answer = f"{said}, which is right" if not wrong else f"{said}, which is wrong"
     right = f": right is “{''.join(truth)}”, {counted(wrong, 'place differs', 'places differ')}" if wrong else ""
@@ -142,7 +145,7 @@ def of_states(mean: float, words: Sequence[str]) -> str:
 def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], learned: int, unit: str) -> str:
     """`runs`: by network, of every seed the share of answers wholly right at each of `at`; `learned`: the largest that
     was trained with. Which networks are right there, how often the others are that learned the task, and what is left
-    of the former beyond it: where less than half is, or at the end."""
+    of each of the former beyond it: where all are below half, or of the worst at the end."""
     means = {name: [sum(shares) / len(every) for shares in zip(*every, strict=True)] for name, every in runs.items()}
     last = max((i for i, value in enumerate(at) if value <= learned), default=0)
     within = {name: share[last] for name, share in means.items()}
@@ -150,7 +153,7 @@ def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], le
     others = sorted(
         {name for name in within if means[name][0] >= KEPT} - {*able}, key=lambda name: (-within[name], name)
     )
-    give, less = ("give", " or less") if len(able) > 1 else ("gives", "")
+    give = "give" if len(able) > 1 else "gives"
 
     def at_least(shares: Sequence[float]) -> str:
         least = percent(min(shares))
@@ -168,7 +171,8 @@ def of_ends(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], le
         return f"{said}."
     if fallen is None:
         return f"{said}; at {at[-1]}, beyond it, the former {give} {at_least(left[len(at) - 1])} still."
-    return f"{said}; {at[fallen] - at[last]} beyond it the former {give} {percent(max(left[fallen]))}{less}."
+    each = [f"the {name}{'' if i else ' gives'} {percent(left[fallen][i])}" for i, name in enumerate(able)]
+    return f"{said}; {at[fallen] - at[last]} beyond it {joined(each)}."
 
 
 def of_unlearned(runs: Mapping[str, Sequence[Sequence[float]]], at: Sequence[int], unit: str) -> str:

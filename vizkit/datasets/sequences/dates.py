@@ -9,6 +9,7 @@ import itertools
 import random
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -99,7 +100,21 @@ def write(date: datetime.date, spelling: str) -> Written:
 
 def meant(words: Sequence[str]) -> tuple[datetime.date, int | None] | None:
     """(the date that a text says, the day of the week that it names besides, 0 for Monday): such as `SPELLINGS` write
-    it, the weekday anywhere. None where it says none."""
+    it, the weekday anywhere. None where it says none, or one that does not exist."""
+    date, weekday = _said(words)
+    with suppress(ValueError):
+        return (datetime.date(*date), weekday) if date else None
+    return None
+
+
+def impossible(words: Sequence[str]) -> bool:
+    """Whether a text says a day that its month has not, such as 31 February."""
+    date, _ = _said(words)
+    return date is not None and date[1] <= len(MONTHS) and meant(words) is None
+
+
+def _said(words: Sequence[str]) -> tuple[tuple[int, int, int] | None, int | None]:
+    """((year, month, day), the weekday); each None where a text says none."""
     parts, weekday = [list[str]()], None
     for word, before in zip(words, ("", *words), strict=False):
         if word in _WEEKDAY:
@@ -115,11 +130,8 @@ def meant(words: Sequence[str]) -> tuple[datetime.date, int | None] | None:
         day, month, year = (said[at] for at in places)
         number = _MONTH.get(month) or (_DAY.get(month) if places in _IN_NUMBERS else None)
         if day in _DAY and number and year in _YEAR:
-            try:
-                return datetime.date(_YEAR[year], number, _DAY[day]), weekday
-            except ValueError:
-                return None
-    return None
+            return (_YEAR[year], number, _DAY[day]), weekday
+    return None, weekday
 
 
 def random_date(rng: random.Random) -> datetime.date:

@@ -111,4 +111,5 @@ def box(
         yield cell(x, top, max(1.5, width * min(1.0, float(share))), on_white(ink, 0.5))
     yield Words(fitting(text, SIZE, width - 26), x + 4, y(place) + 3, SIZE, written)
     if share is not None and share >= 0.095:
-        yield Words(f"{share:.2f}".removeprefix("0"), x + width - 3, y(place) + 3, SIZE - 1, PALE, "end")
+        room = width * (share if 0.7 < share < 0.95 else 1)  # inside its bar or beside it
+        yield Words(f"{share:.2f}".removeprefix("0"), x + room - 3, y(place) + 3, SIZE - 1, PALE, "end")

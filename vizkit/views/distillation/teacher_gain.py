@@ -8,6 +8,7 @@ from typing import Literal
 
 from vizkit.analysis.remarks.data_size import signed
 from vizkit.analysis.remarks.distillation import worth
+from vizkit.analysis.remarks.remark import begun
 from vizkit.datasets.image_set import DatasetError
 from vizkit.datasets.opening import open_set
 from vizkit.figure.charts import paired_bars
@@ -21,6 +22,7 @@ from vizkit.training.runs.folder import RunFolder, runs, runs_root
 from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Folded, Line, Numbers, Process, Said, Table
 from vizkit.views.controls import choice
+from vizkit.views.distillation.labelled import WORDS
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -162,7 +164,7 @@ class DoesItHelp(View):
         yield Chart(data_size(lines, chance, study.sizes), f"Test accuracy against training images: {reached(lines)}")
         yield Line(
             f"The teacher is a CNN; {study.control} is the same student of the same seeds without it. "
-            f"{study.data} at {study.side_px} × {study.side_px} pixels, {study.intervals}."
+            f"{data_of(study)} at {study.side_px} × {study.side_px} pixels, {study.intervals}."
         )
         yield Folded("All four teachers in numbers", partial(gain_table, study))
 
@@ -246,6 +248,10 @@ def line_of(method: str, outcomes: Sequence[Outcome]) -> Drawn:
     )
 
 
+def data_of(study: Study) -> str:
+    return begun(WORDS[study.data]) if study.data in WORDS else study.data
+
+
 def cell(outcome: Outcome | None) -> str:
     return "–" if outcome is None else outcome.words
 
@@ -257,8 +263,8 @@ def conditions(study: Study, models: str) -> str:
     seeds = f"Seed{'s' if len(study.seeds) > 1 else ''} {', '.join(map(str, study.seeds))}"
     side = f" at {study.side_px} × {study.side_px} pixels" if study.side_px else ""
     return (
-        f"{study.data}{side}; {models}every run was shown {shown} images, small sets again and again. {seeds}; ± "
-        f"and bands are {study.intervals}."
+        f"{data_of(study)}{side}; {models}every run was shown {shown} images, small sets again and again. {seeds}; "
+        f"± and bands are {study.intervals}."
     )
 
 

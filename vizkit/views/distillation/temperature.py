@@ -12,7 +12,6 @@ from vizkit.analysis.distillation.loss import (
     gradient_sizes,
     kl,
     kl_by_label,
-    kl_gradient,
     losses,
     soft_gradient,
 )
@@ -63,7 +62,7 @@ MODEL = "the model"
 DARK = "How all others share what the first choice leaves"
 FEW = 7  # rows of the answers of a model: the first five, and the others as one
 LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
-TAUGHT = ("teacher", "by_class", "gradient_of_kl", "gradient")  # the numbers of a student beside its teacher
+TAUGHT = ("teacher", "by_class", "gradient")  # the numbers of a student beside its teacher
 BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
 NOTHING = torch.zeros(0)
 BETWEEN = (CLS, MEAN)  # the distillation token is nearer to the teacher, and the network alone farther
@@ -138,7 +137,7 @@ class Temperature(View):
         "distilled DeiT has a second token beside the class token, and a head for it that learned from a teacher "
         "alone; its prediction is the mean of both. Below: what every class adds to the divergence of that mean from"
         " the teacher, where single terms may be negative and their sum cannot, and the gradient of T² · KL, against"
-        " which training goes (ticks: of KL alone).",
+        " which training goes.",
         r"p_i(T) = \frac{e^{z_i/T}}{\sum_j e^{z_j/T}}, \qquad L = (1-\lambda)\,\mathrm{CE}(p_s, y) + \lambda\, T^2\,"
         r"\mathrm{KL}\big(p_t(T) \,\|\, p_s(T)\big), \qquad \frac{\partial\,\mathrm{KL}}{\partial z_s} = "
         r"\frac{p_s(T) - p_t(T)}{T}, \qquad z = \tfrac12\,(z_{\text{cls}} + z_{\text{dist}})",
@@ -179,17 +178,17 @@ class Temperature(View):
         if of is asked:
             yield Said(said)
         else:  # nobody has chosen this image, and no other place shows it
-            instead = f"This page asks {of.name} about “{of.image}”, for of “{asked.image}” it knows nothing."
-            yield side_by_side(Picture(of.seen_rgb, of.image), Said(f"{instead} {said}"), widths=(1, 6))
+            instead = Line(f"This page asks {of.name} about “{of.image}”, for of “{asked.image}” it knows nothing.")
+            yield side_by_side(Picture(of.seen_rgb, of.image), (Said(said), instead), widths=(1, 6))
         if given and not found:
             yield Line(f"{bundled.title(of.name)} had no teacher that is at hand.")
         most = FEW if few else MOST
         whose = found and not self.staged  # the teacher's; on a stage of the answer that its sentence is about
-        dark = self.dark(found["teacher"], names, most, " of the teacher") if whose else self.dark(logits, names, most)
+        dark = self.dark(found["teacher"] if whose else logits, names, most, " of the teacher" if whose else "")
         columns = [*self.columns(compared, found.get("teacher"), logits, names, axis, most)]
         yield from [side_by_side(*columns, dark)] if len(columns) < 4 else [side_by_side(*columns), side_by_side(dark)]
         if whose:
-            yield Line("Grey ticks: the teacher’s answer; of its dark knowledge the same at T = 1.")
+            yield Line("Grey ticks: the teacher’s answer.")
         elif self.temperature != 1:
             yield Line("Grey ticks: the same at T = 1.")
         if given and not of.loaded.trained:
@@ -200,7 +199,7 @@ class Temperature(View):
             image = of.image if of.image in INSECTS else INSTEAD
             yield Link(f"{bundled.title(STUDENT)} beside its teacher", self, image, STUDENT)
         if found:
-            below = partial(self.differences, of, found, logits, names, classes)
+            below = partial(self.differences, of, given, found, names, classes)
             yield Folded("What the student pays for every difference", below)
         every = Chart(
             self.by_temperature(logits, classes),
@@ -232,10 +231,18 @@ class Temperature(View):
         return of.pictured(INSTEAD) if unknown else of
 
     def differences(
-        self, of: Subject, found: Mapping[str, Tensor], logits: Tensor, names: tuple[str, ...], classes: Classes
+        self,
+        of: Subject,
+        given: Mapping[str, Answer],
+        found: Mapping[str, Tensor],
+        names: tuple[str, ...],
+        classes: Classes,
     ) -> Blocks:
-        yield side_by_side(*pays(classes, found))
-        yield from self.losses(of, found["teacher"], logits, names)
+        whose, nats = MEAN if MEAN in given else of.name, self.nats(given)
+        tokens = [f"{name} {remarks.in_nats(nats[name])}" for name in (DIST, CLS) if name in nats]
+        apart = f" ({', '.join(tokens)})" if tokens else ""
+        yield side_by_side(*pays(classes, found, whose, f"{remarks.in_nats(nats[whose])}{apart}"))
+        yield from self.losses(of, found["teacher"], given[whose].logits, names, whose)
 
     def two(self, of: Subject) -> Blocks:
         yield Part(partial(tokens.attended, of))
@@ -252,7 +259,7 @@ class Temperature(View):
             return f"{first} {softened_alone}"
         top, t = int(given[TEACHER].logits.argmax()), self.temperature
         shares = {name: float(probabilities(each.logits, t)[top]) for name, each in given.items()}
-        return f"{first} {remarks.distances(nats, t, names[top], shares, len(names))}"
+        return f"{remarks.beside_teacher([*nats.values()], t, names[top], shares, len(names))} {first}"
 
     def nats(self, given: Mapping[str, Answer]) -> dict[str, float]:
         """How far from the teacher's answer at T each of the others is."""
@@ -297,7 +304,7 @@ class Temperature(View):
             yield Heading(heading), classes.bars(soft, alt, ticks, axis), Line(about)
 
     def dark(self, logits: Tensor, names: tuple[str, ...], most: int, whose: str = "") -> tuple[Block, ...]:
-        """How all others share what the first choice leaves, at T and at 1."""
+        """How all others share what the first choice leaves, at T; ticks at 1, where no others are the teacher's."""
         classes = Classes.of(logits, names, most)
         dark, own = dark_knowledge(logits, self.temperature), dark_knowledge(logits, 1.0)
         others = Classes(classes.shown[1:], classes.names[1:], classes.colours[1:], classes.rest)
@@ -308,7 +315,7 @@ class Temperature(View):
         left = axis.number(dark.left)
         return (
             Heading(f"Dark knowledge{whose}"),
-            others.bars(at, DARK, before, axis),
+            others.bars(at, DARK, None if whose else before, axis),
             Line(f"The first choice is left out: {left} for all others, {axis.number(own.left)} at T = 1."),
         )
 
@@ -324,16 +331,15 @@ class Temperature(View):
 
     # ---- student and teacher -----------------------------------------------------------------------------------------
     def apart(self, teacher: Tensor, logits: Tensor) -> dict[str, Tensor]:
-        """The teacher's logits, what each class adds to KL, and both gradients."""
+        """The teacher's logits, what each class adds to KL, and the gradient of T² · KL."""
         given = (teacher[None], logits[None], self.temperature)
         return {
             "teacher": teacher,
             "by_class": kl_by_label(*given)[0],
-            "gradient_of_kl": kl_gradient(*given)[0],
             "gradient": soft_gradient(*given)[0],
         }
 
-    def losses(self, of: Subject, theirs: Tensor, own: Tensor, names: tuple[str, ...]) -> Blocks:
+    def losses(self, of: Subject, theirs: Tensor, own: Tensor, names: tuple[str, ...], whose: str) -> Blocks:
         """The parts of the student's loss, and how long its gradient is at every temperature."""
         t, known = self.temperature, known_label(of, names)
         label = torch.tensor([names.index(known) if known else int(theirs.argmax())])
@@ -350,8 +356,9 @@ class Temperature(View):
         yield Table(
             ({what: f"{value:.3f}" for what, value in row.items()},),
             "Parts of the student's loss",
-            f"In nats; y is {stands}. Soft: (1 − λ) · CE + λ · T² · KL, with λ = {self.share:g} and T = {t:g}. Hard: "
-            "the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is DeiT's.",
+            f"In nats, of {whose}; y is {stands}. Soft: (1 − λ) · CE + λ · T² · KL, with λ = {self.share:g} and "
+            f"T = {t:g}. Hard: the teacher's first choice as a second label in place of T² · KL; with λ = ½ this is "
+            "DeiT's.",
         )
         yield Heading("Why T²: the gradient at every temperature")
         yield from gradients(theirs, own, label, t)
@@ -362,20 +369,23 @@ def _with_others(shares: list[float], count: int) -> list[float]:
     return [*shares[:count], *([sum(shares[count:])] if shares[count:] else [])]
 
 
-def pays(classes: Classes, found: Mapping[str, Tensor]) -> Iterator[tuple[Block, ...]]:
+def pays(classes: Classes, found: Mapping[str, Tensor], whose: str, total: str) -> Iterator[tuple[Block, ...]]:
     """What the student pays for every difference: a row is a class in all of them."""
-    parts, plain, scaled = (found[each][list(classes.shown)].tolist() for each in TAUGHT[1:])
-    wide, steep = Axis(reach(found["by_class"].tolist()), signed=True), Axis(reach(plain, scaled), signed=True)
+    parts, steep = (found[each][list(classes.shown)].tolist() for each in TAUGHT[1:])
     yield (
         Heading("Adds to KL"),
-        classes.bars(parts, "What every class adds to KL", None, wide, "nats"),
-        Line("The student’s answer, the mean of both tokens. Below zero: it gives the class more than the teacher."),
+        classes.bars(parts, "What every class adds to KL", None, signed(found["by_class"]), "nats"),
+        Line(f"Of {whose}: together {total}. Below zero: it gives the class more than the teacher."),
     )
     yield (
         Heading("Gradient"),
-        classes.bars(scaled, "Gradient of the soft loss on every logit", plain, steep, "∂L / ∂z"),
-        Line("Of the student’s T² · KL. Training goes against it: to the left a logit rises. Ticks: of KL alone."),
+        classes.bars(steep, "Gradient of the soft loss on every logit", None, signed(found["gradient"]), "∂L / ∂z"),
+        Line(f"Of the T² · KL of {whose}. Training goes against it: to the left a logit rises."),
     )
+
+
+def signed(values: Tensor) -> Axis:
+    return Axis(reach(values.tolist()), signed=True)
 
 
 def gradients(teacher: Tensor, student: Tensor, label: Tensor, t: float) -> Blocks:

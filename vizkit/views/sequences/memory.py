@@ -159,6 +159,9 @@ class Memory(View):
         figure = repeated_lines(drawn, ALONG[self.by], "answers wholly right", LEARNED[self.by])
         every = {line.method: line.runs for line in lines}
         known = every, lines[0].at, LEARNED[self.by], UNITS[self.by]
+        letters = SPELLED if self.by == "length" else (*SPELLED, "d")
+        read, right = " ".join(gaps.source(letters, 8)), " ".join(gaps.answer(letters, self.task))
+        yield Line(f"Read, for example: “{read}”; right is then “{right}”.")
         yield Said(remarks.of_ends(*known) + remarks.of_unlearned(every, lines[0].at, UNITS[self.by]))
         yield Chart(figure, f"Answers wholly right, {ALONG[self.by]}, for each network")
         yield Line(

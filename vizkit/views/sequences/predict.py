@@ -14,7 +14,7 @@ from vizkit.figure.saved.plate import INK, PALE, Mark, Raster, Words, fitting, f
 from vizkit.figure.sequences.word_matrix import BLUE, GREEN, WordMatrix, on_white
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Matrix, Paper, Said, first_said
+from vizkit.views.blocks import Blocks, Canvas, Columns, Heading, Line, Matrix, Paper, Said, first_said
 from vizkit.views.rules import Rule, below, one_of, several
 from vizkit.views.sequences.known import TRANSFORMER
 from vizkit.views.sequences.typed import Typed, truth_of
@@ -52,16 +52,24 @@ def hidden_words(read: Typed, field: str) -> Blocks:
     places = several(below(len(line)), len(line))
     tells = {"places": (lambda told: read.telling(",".join(map(str, places(told)))), "hidden")}
     of = f"{read.title}: {' '.join(seen)}"
-    matrix = WordMatrix(weights, seen, seen, BLUE, title="Attention, mean over layers and heads: all places are seen")
+    matrix = WordMatrix(
+        weights.numpy(), seen, seen, BLUE, title="Attention, mean over layers and heads: all places are seen"
+    )
     guesses = remarks.guessed([line[at] for at in known], [c.word for c in best], [c.probability for c in best])
-    yield Said(first_said(guesses))
+    end = line.index(SPECIAL[ARROW]) if SPECIAL[ARROW] in line else len(line)
+    answer = ["?" if word == "[MASK]" else word for word in seen[end + 1 :]]
+    seen_too = bool(hidden) and hidden[0] < end and {*answer} - {"?"}
+    yield Said(first_said(guesses) + (f" Not hidden: “{''.join(answer)}” behind the arrow." if seen_too else ""))
     yield Columns(
         (
             (
                 Heading(f"Click words to hide them from {read.title}"),
                 _canvas("hidden", of, read, line, hidden, tops, fixed, tells),
             ),
-            (Matrix(matrix, f"Which words {read.title} looks at"),),
+            (
+                Matrix(matrix, f"Which words {read.title} looks at"),
+                Line(f"{remarks.strongest(weights, seen, seen)} White cells are 0."),
+            ),
         )
     )
 
@@ -74,7 +82,7 @@ def guessed(model: "SequenceModel", words: tuple[str, ...], ids: tuple[int, ...]
 
     trace: Trace = trace_text(model, ids)
     weights = torch.stack([layer.weights[0].float().mean(0) for layer in trace.attention]).mean(0)
-    return weights.numpy(), predictions(model, trace.logits)
+    return weights, predictions(model, trace.logits)
 
 
 def line_of(read: Typed) -> list[int]:

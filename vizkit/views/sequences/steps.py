@@ -18,7 +18,8 @@ from vizkit.views.sequences.in_image import rows_of, with_image
 from vizkit.views.sequences.known import BERT, GPT, TRANSFORMER
 from vizkit.views.sequences.steps_of import attention, embedding, feed_forward
 from vizkit.views.sequences.strips import Choice, Step, Strip, arrays, walked
-from vizkit.views.sequences.typed import Typed, answered, typed, typed_text
+from vizkit.views.sequences.translate import opens_on
+from vizkit.views.sequences.typed import Typed, answered, truth_of, typed, typed_text
 from vizkit.views.subject import Subject
 from vizkit.views.view import How, View
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from vizkit.models.sequences import SequenceModel
     from vizkit.models.sequences.walk import Walk
 
-MOST = 99
+MOST, FIRST = 99, 6  # steps; the word of a source that is followed first
 SOFTMAX = "Softmax"  # what it shows first
 Walked: TypeAlias = "tuple[Walk, tuple[str, ...], tuple[str, ...]]"
 
@@ -56,7 +57,15 @@ class StepByStep(View):
     layer: str = free_text(
         "Layer", "", "Such as decoder 1; by default the first that writes.", key="steps_layer", inside=True
     )
-    token: int = number("Token", 1, 999, 6, "Of the words that stand above.", key="steps_token", inside=True)
+    token: int = number(
+        "Token",
+        0,
+        999,
+        0,
+        "Of the words that stand above; 0 for that on which Translate opens.",
+        key="steps_token",
+        inside=True,
+    )
     head: int = number("Head", 1, 999, 2, "Of that layer.", key="steps_head", inside=True)
     step: int | None = number(
         "Step",
@@ -87,7 +96,7 @@ class StepByStep(View):
     def title(self, of: Subject) -> str:
         read, all_of = self.walked(of)
         words, at = row_names(self.side(all_of)), self.index(all_of[0])
-        return f"“{words[self.place(words)]}” through {names(all_of[0])[at]} of the {read.title}"
+        return f"“{words[self.place(read, all_of)]}” through {names(all_of[0])[at]} of the {read.title}"
 
     def walked(self, of: Subject) -> tuple[Typed, Any]:
         read = typed(of, self.text_model, self.text)
@@ -110,15 +119,19 @@ class StepByStep(View):
         walk, words, target = all_of
         return words if self.index(walk) < len(walk.encoder) else ("[BEGIN]", *target)
 
-    def place(self, words: Sequence[str]) -> int:
-        return min(self.token, len(words)) - 1
+    def place(self, read: Typed, all_of: Walked) -> int:
+        """Of the word that is followed, from 0."""
+        (walk, _, target), rows, token = all_of, row_names(self.side(all_of)), self.token or FIRST
+        if not self.token and self.index(walk) >= len(walk.encoder) and (cross := walk.decoder[-1].cross):
+            token = opens_on(target, truth_of(read), cross.weights.mean(0).numpy())
+        return min(token, len(rows)) - 1
 
     def steps(self, read: Typed, all_of: Walked) -> list[Step]:
         """The first layer has the embedding, the last the logits."""
         walk, words, _ = all_of
         index, depth, side = self.index(walk), len(walk.encoder), self.side(all_of)
         layer = (*walk.encoder, *walk.decoder)[index]
-        head, token = min(self.head, len(layer.attention.weights)) - 1, self.place(row_names(side))
+        head, token = min(self.head, len(layer.attention.weights)) - 1, self.place(read, all_of)
         embedded = walk.source if index < depth else walk.target
         assert embedded is not None  # of a translation there are both
         steps = list[Step]()
@@ -138,7 +151,7 @@ class StepByStep(View):
         read, all_of = self.walked(of)
         walk, side = all_of[0], self.side(all_of)
         rows = row_names(side)
-        index, place, steps = self.index(walk), self.place(rows), self.steps(read, all_of)
+        index, place, steps = self.index(walk), self.place(read, all_of), self.steps(read, all_of)
         layer = (*walk.encoder, *walk.decoder)[index]
         heads = [str(each) for each in range(1, len(layer.attention.weights) + 1)]
         head = min(self.head, len(heads))
@@ -166,15 +179,16 @@ class StepByStep(View):
             except NotApplicable as sentence:
                 map = Line(str(sentence))
             else:
+                shares, special = patches.row_of(patches.query_id(of.asked))
+                row, column = np.unravel_index(shares.argmax(), shares.shape)
                 map = Map(
                     patches,
                     of.asked,
                     f"Attention in layer {number}, head {head} of",
                     "times an equal share",
                     room=False,
+                    ringed=((int(row), int(column)),),
                 )
-                shares, special = patches.row_of(patches.query_id(of.asked))
-                row, column = np.unravel_index(shares.argmax(), shares.shape)
                 count = shares.size + len(special)
                 best = int(row) + 1, int(column) + 1, float(shares.max()) * count
                 others = {name: share * count for name, share in special.items()}

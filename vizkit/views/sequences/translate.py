@@ -98,8 +98,7 @@ class Translate(View):
         truth = truth_of(read)
         right = [*truth, SPECIAL[END]][: len(written.steps)] if truth else []
         outputs = [output(*pair) for pair in zip_longest(written.steps, right, fillvalue="")]
-        wrong = [at for at, each in enumerate(outputs, 1) if each["right"] not in ("", each["word"])]
-        at = min(self.word or next(iter(wrong), clearest(drawn["cross"])), len(outputs))
+        at = min(self.word or opens_on([each["word"] for each in outputs], truth, drawn["cross"]), len(outputs))
         verb = remarks.LOOKS if shares is None else "depends most on"
         forced = {place: each["word"] for place, each in enumerate(outputs, 1) if each["forced"]}
         said = answered(read, written.words, forced)
@@ -107,7 +106,8 @@ class Translate(View):
             words = SPECIAL[BEGIN], *(each["word"] for each in outputs)
             said = f"{begun(remarks.of_look(words, at - 1, source, drawn['cross'][at - 1].tolist(), verb))} {said}"
         if (other := with_right_weekday(read)) is not None:
-            said += f" With the right weekday: {answered(other, other.made(greedy).words)}"
+            answer = answered(other, other.made(greedy).words)
+            said += f" With the right weekday {answer[:1].lower()}{answer[1:]}"
         data = {
             "of": f"{read.title} {read.words} {[step.taken.word for step in written.steps]}",
             "source": source,
@@ -199,6 +199,13 @@ def chosen(parts: "Sequence[tuple[str, str, Tensor]]", kind: str, pick: tuple[in
 def clearest(cross: np.ndarray | None) -> int:
     """The written word, from 1, whose row is the most peaked."""
     return 1 if cross is None else 1 + int(cross.max(-1).argmax())
+
+
+def opens_on(words: Sequence[str], truth: Sequence[str], cross: np.ndarray | None) -> int:
+    """The written word, from 1, that is looked at before one is chosen: the first that is wrong, or the clearest."""
+    right = [*truth, SPECIAL[END]] if truth else []
+    wrong = (at for at, (word, true) in enumerate(zip(words, right, strict=False), 1) if word != true)
+    return next(wrong, clearest(cross))
 
 
 def packed(kind: str, title: str, weights: "Tensor") -> dict[str, Any]:

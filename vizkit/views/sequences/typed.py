@@ -138,7 +138,9 @@ def answered(read: Typed, written: Sequence[str], forced: Mapping[int, str] | No
     meant = dates.meant(read.words) if read.model.data == "dates" else None
     named = None if meant is None or meant[1] is None else dates.WEEKDAYS[meant[1]]
     true = None if meant is None else dates.WEEKDAYS[meant[0].weekday()]
-    return of_answer(read.title, read.model.text_of(written), truth_of(read), written, named, true, forced or {})
+    exists = read.model.data != "dates" or not dates.impossible(read.words)
+    said = read.title, read.model.text_of(written), truth_of(read), written, named, true, forced or {}
+    return of_answer(*said, exists=exists)
 
 
 def facts(model: "SequenceModel") -> str:

@@ -98,7 +98,8 @@ export default function ({ data, parentElement, setStateValue }) {
     group.append(made('rect', { class: 'box', x, y: y(index) - ROW / 2 + 1.5, width: size, height: ROW - 3, rx: 5 }))
     if (part > 0.005 && !late) group.append(made('rect', { x, y: y(index) - ROW / 2 + 1.5, width: Math.max(3, size * clamp(part, 0, 1)), height: ROW - 3, rx: 5, fill: ink, 'fill-opacity': 0.5 }))
     group.append(made('text', { x: x + 8, y: y(index) + 4.5 }, truth ? `${text} ≠ ${truth}` : text.length > 13 ? text.slice(0, 12) + '…' : text))
-    if (part >= 0.095 && !late && 8 * text.length + 38 < size) group.append(made('text', { class: 'share', x: x + size - 6, y: y(index) + 4, 'text-anchor': 'end' }, part.toFixed(2).replace(/^0/, '')))
+    const room = part > 0.7 && part < 0.95 ? size * part : size   // a number is inside its bar or beside it, not on its end
+    if (part >= 0.095 && !late && 8 * text.length + 38 < room) group.append(made('text', { class: 'share', x: x + room - 6, y: y(index) + 4, 'text-anchor': 'end' }, part.toFixed(2).replace(/^0/, '')))
     return group
   }
   const drawArcs = () => {
@@ -153,7 +154,7 @@ export default function ({ data, parentElement, setStateValue }) {
     key.replaceChildren(...Object.keys(LOOKS).filter(kind => state.pick[kind]).map(kind => {
       const each = document.createElement('span')
       const [layer, head] = state.pick[kind], { title, heads } = picked(kind)
-      each.textContent = `${LOOKS[kind]}: ${title || `layer ${layer + 1}, ${head === null ? `mean of ${heads} heads` : `head ${head + 1}`}`}`; each.style.setProperty('--ink', INK[kind])
+      each.textContent = `${LOOKS[kind]}: ${title || `layer ${layer + 1}${heads === 1 ? '' : head === null ? `, mean of ${heads} heads` : `, head ${head + 1}`}`}`; each.style.setProperty('--ink', INK[kind])
       return each
     }))
   }
