@@ -207,6 +207,10 @@ def test_of_runs_that_differ_in_more_than_one_thing_the_best_gets_a_caution():
     )
     for few in ([], ["model"]):
         assert str(evaluation.best_run(tests, few)).endswith("ViT with 90.0 %.")
+    took = {"CNN": "3 min", "ViT": "20 min"}
+    assert str(evaluation.best_run(tests, [], took)).endswith(
+        "99.9 % of the test images after 3 min of training; then ViT with 90.0 % after 20 min."
+    )
     alike = {"CNN": (0.91, 200), "ViT": (0.9, 200)}
     assert str(evaluation.best_run(alike, settings)).endswith("one seed."), "there is nothing to explain"
 

@@ -60,17 +60,22 @@ def ahead(
     return f"{begin}. Likely why: those in training {why}."
 
 
-def best_run(tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = ()) -> str | None:
+def best_run(
+    tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = (), took: Mapping[str, str] | None = None
+) -> str | None:
     """Of runs by name the share of test images that is right, 0 to 1, and how many there are: the best against the
-    next. `differ`: the settings in which they do. None for less than two runs."""
+    next. `differ`: the settings in which they do; `took`: how long they trained. None for less than two runs."""
     if len(tests) < 2:
         return None
     (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
     half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
-    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images"
+    first, then = (f" after {took[name]}" if took and name in took else "" for name in (best, second))
+    first = first and f"{first} of training"
+    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images{first}"
+    of_next = f"{second} with {100 * less:.1f} %{then}"
     if right - less <= half:
-        return f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few images and one seed."
-    words += f"; then {second} with {100 * less:.1f} %."
+        return f"{words}; {of_next} is not told apart from it by so few images and one seed."
+    words += f"; then {of_next}."
     if len(differ) < 2:
         return words
     more = [f"{len(differ) - SETTINGS} more"] if len(differ) > SETTINGS else []
@@ -380,7 +385,7 @@ def learned_when(steps: Sequence[int], right: Float[np.ndarray, "step image"]) -
         return f"{begin}: nothing was learned for good."
     once = int((times > 0).sum())
     return (
-        f"{begin}; most of them, {kept[most]}, for good since step {steps[most]:,}. "
+        f"{begin}; the largest group of them, {kept[most]}, for good since step {steps[most]:,}. "
         f"{counted(once, 'image')} {'was' if once == 1 else 'were'} right and then wrong after a later step, of which "
         f"{int(lost)} at the end."
     )

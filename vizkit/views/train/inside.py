@@ -32,6 +32,7 @@ from vizkit.work_folder import steps_in
 from vizkit.writing import read_record
 
 WHAT = {
+    "images": "images learned and forgotten",
     "distance": "attention distance",
     "entropy": "attention entropy",
     "importance": "head importance",
@@ -41,7 +42,6 @@ WHAT = {
     "weights": "weight norms",
     "gradients": "gradient norms",
     "filters": "filters",
-    "images": "images learned and forgotten",
 }
 FLAT, HALF = 0.05, 0.5
 """Of the whole range of a quantity: lines within it would seem to be one flat line; many would hide one another."""

@@ -14,7 +14,7 @@ from vizkit.traces import NotApplicable
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Proof, Said
+from vizkit.views.blocks import Blocks, Chart, Hint, Job, Later, Line, Numbers, Proof, Said
 from vizkit.views.controls import choice, run_with_checkpoints
 from vizkit.views.subject import Subject
 from vizkit.views.train.learned import Learned
@@ -72,6 +72,8 @@ class LossLandscape(View):
         else:
             said = around(name, made.loss, made.x, made.y, made.images)
         yield Said(said)
+        if not own:
+            yield Hint("These are two of many directions: on the plane of the run's own path the loss may be lower.")
         figure = surface(made.loss, made.x, made.y, AXES[own], made.path, steps if own else [])
         yield Chart(figure, f"Loss on a plane of weights, the last checkpoint at 0, 0. {said}")
         yield Line(

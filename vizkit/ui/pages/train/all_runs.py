@@ -6,6 +6,7 @@ from vizkit.analysis.remarks.evaluation import best_run
 from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
+from vizkit.ui.duration import duration
 from vizkit.ui.pages.train import runs_table
 from vizkit.ui.pages.train.at_work import forget_run
 from vizkit.ui.session.address import keep_valid
@@ -59,7 +60,8 @@ def view(page: Page) -> None:
             }
             recipes = {name: recipe for name, run in shown.items() if (recipe := runs_table.recipe_of(run))}
             differ = [runs_table.title_of(field) for field in runs_table.unequal(recipes)]
-            remark(best_run(tests, [f"{words[:1].lower()}{words[1:]}" for words in differ]))
+            took = {title(key): duration(sum(each["seconds"] for each in run.metrics())) for key, run in shown.items()}
+            remark(best_run(tests, [f"{words[:1].lower()}{words[1:]}" for words in differ], took))
             run_curves.of_runs(shown, places, axes)
         else:
             st.info("Tick runs in the table below to see their curves.", icon=":material/check_box:")
