@@ -118,8 +118,8 @@ def test_learned_and_forgotten_by_hand():
     assert since.tolist() == [5, 0, 2, 5, 4]
     assert times.tolist() == [0, 0, 0, 1, 2]
     assert remarks.learned_when([1, 2, 4, 8, 10], right) == (
-        "3 of 5 test images are right after step 10; the largest group of them, 1, for good since step 1. 2 images "
-        "were right and then wrong after a later step, of which 1 at the end."
+        "3 of 5 test images are right after step 10, 3 after step 1; the largest group of them, 1, for good since step "
+        "1. 2 images were right and then wrong after a later step, of which 1 at the end."
     )
     assert "nothing was learned for good" in remarks.learned_when([1, 2], np.zeros((2, 3)))
 

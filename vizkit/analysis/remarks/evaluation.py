@@ -60,19 +60,18 @@ def ahead(
     return f"{begin}. Likely why: those in training {why}."
 
 
-def best_run(
-    tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = (), took: Mapping[str, str] | None = None
-) -> str | None:
-    """Of runs by name the share of test images that is right, 0 to 1, and how many there are: the best against the
-    next. `differ`: the settings in which they do; `took`: how long they trained. None for less than two runs."""
+def best_run(tests: Mapping[str, tuple[float, int, str]], differ: Sequence[str] = ()) -> str | None:
+    """Of runs by name the share of test images that is right, 0 to 1, how many there are, and how long it trained: the
+    best against the next. `differ`: the settings in which they do. None for less than two runs."""
     if len(tests) < 2:
         return None
-    (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
+    (best, (right, images, took)), (second, (less, others, next_took)) = sorted(
+        tests.items(), key=lambda run: -run[1][0]
+    )[:2]
     half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
-    first, then = (f" after {took[name]}" if took and name in took else "" for name in (best, second))
-    first = first and f"{first} of training"
-    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images{first}"
-    of_next = f"{second} with {100 * less:.1f} %{then}"
+    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images after "
+    words += f"{took} of training"
+    of_next = f"{second} with {100 * less:.1f} % after {next_took}"
     if right - less <= half:
         return f"{words}; {of_next} is not told apart from it by so few images and one seed."
     words += f"; then {of_next}."
@@ -379,7 +378,8 @@ def learned_when(steps: Sequence[int], right: Float[np.ndarray, "step image"]) -
     count, lost = right.shape[1], (right.max(0) > right[-1]).sum()
     kept = [int((since == at).sum()) for at in range(len(steps))]
     most = int(np.argmax(kept))
-    begin = f"{of_all(int(right[-1].sum()), count, 'test image')} are right after step {steps[-1]:,}"
+    begin = f"{of_all(int(right[-1].sum()), count, 'test image')} are right after step {steps[-1]:,}, "
+    begin += f"{int(right[0].sum())} after step {steps[0]:,}"
     begin = f"{begin[:1].upper()}{begin[1:]}"
     if not sum(kept):
         return f"{begin}: nothing was learned for good."

@@ -69,8 +69,7 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
 
 
 def _wish(by_name: dict[str, RunFolder]) -> None:
-    """The run that the session or the address names, else the one at work, else the latest, with checkpoints where
-    there is one: all views of the page can show it."""
+    """The run that the session or the address names, else the one at work, else the latest, with checkpoints first."""
     at_work = jobs().active(runs_root())
     wishes = run_choice.wished(), at_work and at_work.name, *learners(), *by_name
     st.session_state[run_choice.RUN] = next(name for name in wishes if name in by_name)

@@ -19,7 +19,7 @@ from vizkit.views.controls import choice, run_with_checkpoints
 from vizkit.views.subject import Subject
 from vizkit.views.train.learned import Learned
 from vizkit.views.view import How, View
-from vizkit.work_folder import file_of, steps_in
+from vizkit.work_folder import file_of
 
 AXES = {
     False: ("first direction, filter norms", "second direction, filter norms"),
@@ -51,9 +51,7 @@ class LossLandscape(View):
         return f"The loss around {bundled.title(self.run)}: {self.plane}"
 
     def show(self, of: Subject) -> Blocks:
-        run = Learned(run=self.run).folder(of)
-        if not (steps := steps_in(run.path)) or not run.learns_pictures:
-            raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
+        run, steps = Learned(run=self.run).with_steps(of)
         facts = file_of(run.path, steps[-1]).stat()
         key = "landscape", self.plane, str(run.path), tuple(steps), facts.st_mtime_ns, facts.st_size
         job = Job(key, f"The loss around {bundled.title(self.run)}", partial(_computed, run, self.plane))

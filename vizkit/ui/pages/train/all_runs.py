@@ -52,16 +52,18 @@ def view(page: Page) -> None:
     shown = {name: run for name, run in members.items() if name in st.session_state["runs"] and run.metrics()}
     with charts:
         if shown:
-            results = {title(name): run.read("result.json") for name, run in shown.items()}
             tests = {
-                name: (float(result["test_accuracy"]), int(result["test_images"]))
-                for name, result in results.items()
-                if {"test_accuracy", "test_images"} <= result.keys()
+                title(name): (
+                    float(result["test_accuracy"]),
+                    int(result["test_images"]),
+                    duration(sum(line["seconds"] for line in run.metrics())),
+                )
+                for name, run in shown.items()
+                if {"test_accuracy", "test_images"} <= (result := run.read("result.json")).keys()
             }
             recipes = {name: recipe for name, run in shown.items() if (recipe := runs_table.recipe_of(run))}
             differ = [runs_table.title_of(field) for field in runs_table.unequal(recipes)]
-            took = {title(key): duration(sum(each["seconds"] for each in run.metrics())) for key, run in shown.items()}
-            remark(best_run(tests, [f"{words[:1].lower()}{words[1:]}" for words in differ], took))
+            remark(best_run(tests, [f"{words[:1].lower()}{words[1:]}" for words in differ]))
             run_curves.of_runs(shown, places, axes)
         else:
             st.info("Tick runs in the table below to see their curves.", icon=":material/check_box:")
