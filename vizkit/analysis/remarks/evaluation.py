@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
+from vizkit.analysis.remarks.remark import begun, counted, joined, of_all, percent
 from vizkit.percent import in_percent
 
 MOST_TIED = 3  # mistakes of one number that are named
@@ -378,9 +378,8 @@ def learned_when(steps: Sequence[int], right: Float[np.ndarray, "step image"]) -
     count, lost = right.shape[1], (right.max(0) > right[-1]).sum()
     kept = [int((since == at).sum()) for at in range(len(steps))]
     most = int(np.argmax(kept))
-    begin = f"{of_all(int(right[-1].sum()), count, 'test image')} are right after step {steps[-1]:,}, "
+    begin = f"{begun(of_all(int(right[-1].sum()), count, 'test image'))} are right after step {steps[-1]:,}, "
     begin += f"{int(right[0].sum())} after step {steps[0]:,}"
-    begin = f"{begin[:1].upper()}{begin[1:]}"
     if not sum(kept):
         return f"{begin}: nothing was learned for good."
     once = int((times > 0).sum())

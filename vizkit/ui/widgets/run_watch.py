@@ -27,7 +27,6 @@ from vizkit.views.trained import learners
 from vizkit.views.view import How
 from vizkit.work_folder import FINAL
 
-HELP = "All runs here, the latest first, and those of the models that come with vizkit."
 WORDS = {
     "starting": ":material/hourglass_top: starting",
     "preparing": ":material/hourglass_top: preparing",
@@ -47,7 +46,11 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
     by_name = {run.name: run for run in runs()} | {bundled.RECORDED: RunFolder(bundled.RECORDED_FOLDER)} | recorded()
     _wish(by_name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = run_choice.choose(list(by_name), bundled.RECORDED, HELP)
+        name = run_choice.choose(
+            list(by_name),
+            bundled.RECORDED,
+            "All runs here, the latest first, and those of the models that come with vizkit.",
+        )
         own = name not in recorded() and name != bundled.RECORDED
         at_work = own and jobs().state(by_name[name]) in ACTIVE
         epochs = 0 if at_work else len(by_name[name].metrics())
