@@ -118,8 +118,8 @@ def test_learned_and_forgotten_by_hand():
     assert since.tolist() == [5, 0, 2, 5, 4]
     assert times.tolist() == [0, 0, 0, 1, 2]
     assert remarks.learned_when([1, 2, 4, 8, 10], right) == (
-        "3 of 5 test images are right after step 10; most of them, 1, for good since step 1. 2 images were right and "
-        "then wrong after a later step, of which 1 at the end."
+        "3 of 5 test images are right after step 10, 3 after step 1; the largest group of them, 1, for good since step "
+        "1. 2 images were right and then wrong after a later step, of which 1 at the end."
     )
     assert "nothing was learned for good" in remarks.learned_when([1, 2], np.zeros((2, 3)))
 
@@ -209,6 +209,11 @@ def test_a_run_that_is_not_here_is_a_sentence():
         list(Inside(run="none").show(Subject(no_model, no_picture())))
 
 
+@pytest.mark.parametrize("run", bundled.TABLES)
+def test_it_opens_on_what_every_network_has(run):
+    assert list(Inside(run=run).show(Subject(no_model, no_picture())))
+
+
 @pytest.mark.parametrize(
     "run, what, reach, cut",
     [
@@ -232,7 +237,7 @@ def test_what_has_a_whole_range_is_drawn_in_it_unless_its_lines_would_be_flat(ru
 
 
 def test_the_head_that_the_sentence_names_is_the_thickest_and_few_are_in_colour():
-    blocks = list(Inside().show(Subject(no_model, no_picture())))
+    blocks = list(Inside(run="small ViT · insects", what="distance").show(Subject(no_model, no_picture())))
     (figure,), (said,) = ([block for block in blocks if isinstance(block, kind)] for kind in (Chart, Said))
     grey = [line for line in figure.figure.data if line.line.color == OTHERS]
     coloured = [line for line in figure.figure.data if line.line.color != OTHERS]

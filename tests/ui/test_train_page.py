@@ -320,7 +320,7 @@ def test_a_finished_run_is_told_and_can_be_looked_into_and_deleted(runs_home, mo
     assert not (runs_home / "first").exists()
     assert [place.name.partition(".")[0] for place in (runs_home / ".bin").iterdir()] == ["first"]
     assert "lies in the bin" in test.success[0].value
-    assert test.selectbox(key="run").value == "bundled:insects_vit"  # no other is left
+    assert test.selectbox(key="run").value == bundled.RECORDED  # no other is left
 
 
 def test_a_link_names_a_run_and_its_model(runs_home):
@@ -394,6 +394,7 @@ def test_a_run_of_ones_own_is_played_when_it_has_ended(runs_home, monkeypatch):
     assert "of the finished model** to images that it does not learn from; after epoch 1 no weights were kept" in texts(
         test
     )
+    assert test.main.get("image")[0].proto.imgs[0].caption == "at the end ✓ 0, 93 %"
     assert test.button(key="run_delete")  # it is one's own still
     click(test, "run_evaluate")
     assert opened_pages == ["pages/evaluate.py"]
@@ -478,9 +479,8 @@ def test_the_command_of_a_named_recipe_says_what_differs_and_is_read_back(name):
         assert train.recipe_of(*app(words)) == recipe
 
 
-def test_without_runs_the_page_opens_on_a_recorded_one_and_plays_it():
-    test = form(train_view="")
-    assert test.selectbox(key="run").value == "bundled:insects_vit"
+def test_the_page_opens_on_a_run_and_plays_it():
+    test = form(train_view="", run="bundled:insects_vit")
     metrics = run_watch.recorded()["bundled:insects_vit"].metrics()
     choose(test, run_epoch=3)
     assert address_of(test, "run") == "bundled:insects_vit"
@@ -651,6 +651,7 @@ def test_time_comes_from_measured_runs_only(runs_home):
     assert same.whole
     rough = time_estimate.estimate(DIGITS.but({"patch_drop": 0.5}), 96, "CPU", past)
     assert (rough.rough, rough.seconds) == (True, 2 * 96 / 100)  # half of the patches, twice the images
+    assert "at 100 images/s: there 50 with 100 % of each image's patches, here 50 %." in time_estimate.sentence(rough)
     tuned = time_estimate.estimate(DIGITS.but({"model": "bundled:first"}), 96, "H200", [], past)
     assert (tuned.rough, tuned.seconds) == (True, 2 * 96 / 50)
     assert "roughly **4 s**, if this machine is as quick as the one that trained" in time_estimate.sentence(tuned)
@@ -684,7 +685,8 @@ def test_times_in_words(seconds, words):
 
 
 def test_watch_plays_what_a_run_learned_under_its_curves(runs_home):
-    shown = form(train_view="Watch", run=bundled.RECORDED)
+    shown = form(train_view="Watch")
+    assert shown.selectbox(key="run").value == bundled.RECORDED
     assert "What it learned" in texts(shown)
     assert shown.session_state["learned_step"] == 990
     assert [box.label for box in shown.expander].count("How to read this") == 1
@@ -707,12 +709,13 @@ def test_the_run_that_is_watched_is_that_of_the_other_views(runs_home, monkeypat
     for shown in (Learned, Inside, LossLandscape):
         monkeypatch.setattr(shown, "show", lambda self, of: [Said(f"Shown is {self.run}.")])
     assert "Shown is mine." in texts(form(train_view=title, run="mine"))
-    test = form(train_view="Watch", run="mine", learned_step="32")
+    test = form(train_view="Watch", learned_step="32")
+    assert test.selectbox(key="run").value == "mine", "the other one, which is later, has nothing for the other views"
     test.session_state["train_view"] = title
     test.run()
     assert "Shown is mine." in texts(test)
     assert address_of(test, "run") == "mine"
-    usual = "small ViT · insects" if title == "Inside" else bundled.RECORDED
+    usual = bundled.RECORDED
     test.selectbox(key="run").set_value(usual).run()
     assert not test.exception
     assert f"Shown is {usual}." in texts(test)

@@ -11,10 +11,10 @@ FOLDER = Path(__file__).parents[1] / "bundled"
 RECORDED, RECORDED_FOLDER = "small ViT · digits", FOLDER / "learning" / "digits_small"
 """A run that comes with all its checkpoints."""
 TABLES = {
+    RECORDED: "digits_small",
     "small ViT · insects": "insects_vit",
     "small CNN · insects": "insects_cnn",
     "small Swin · insects": "insects_swin",
-    RECORDED: "digits_small",
     "small ViT · digits, with CutMix": "digits_cutmix",
     "small ViT · digits, without CutMix": "digits_plain",
 }

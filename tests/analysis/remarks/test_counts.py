@@ -200,14 +200,16 @@ def test_of_two_accuracies_none_is_called_better_within_two_standard_errors(trai
 
 
 def test_of_runs_that_differ_in_more_than_one_thing_the_best_gets_a_caution():
-    tests = {"CNN": (0.999, 2000), "ViT": (0.9, 2000)}
+    tests = {"CNN": (0.999, 2000, "3 min"), "ViT": (0.9, 2000, "20 min")}
     settings = ["model", "image size", "epochs", "teacher", "seed"]
-    assert "ViT with 90.0 %. The runs differ in model, image size, epochs and 2 more: any" in str(
+    assert "ViT with 90.0 % after 20 min. The runs differ in model, image size, epochs and 2 more: any" in str(
         evaluation.best_run(tests, settings)
     )
     for few in ([], ["model"]):
-        assert str(evaluation.best_run(tests, few)).endswith("ViT with 90.0 %.")
-    alike = {"CNN": (0.91, 200), "ViT": (0.9, 200)}
+        assert str(evaluation.best_run(tests, few)).endswith(
+            "99.9 % of the test images after 3 min of training; then ViT with 90.0 % after 20 min."
+        )
+    alike = {"CNN": (0.91, 200, "3 min"), "ViT": (0.9, 200, "2 min")}
     assert str(evaluation.best_run(alike, settings)).endswith("one seed."), "there is nothing to explain"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from jaxtyping import Float, Int
 
-from vizkit.analysis.remarks.remark import counted, joined, of_all, percent
+from vizkit.analysis.remarks.remark import begun, counted, joined, of_all, percent
 from vizkit.percent import in_percent
 
 MOST_TIED = 3  # mistakes of one number that are named
@@ -60,17 +60,21 @@ def ahead(
     return f"{begin}. Likely why: those in training {why}."
 
 
-def best_run(tests: Mapping[str, tuple[float, int]], differ: Sequence[str] = ()) -> str | None:
-    """Of runs by name the share of test images that is right, 0 to 1, and how many there are: the best against the
-    next. `differ`: the settings in which they do. None for less than two runs."""
+def best_run(tests: Mapping[str, tuple[float, int, str]], differ: Sequence[str] = ()) -> str | None:
+    """Of runs by name the share of test images that is right, 0 to 1, how many there are, and how long it trained: the
+    best against the next. `differ`: the settings in which they do. None for less than two runs."""
     if len(tests) < 2:
         return None
-    (best, (right, images)), (second, (less, others)) = sorted(tests.items(), key=lambda run: -run[1][0])[:2]
+    (best, (right, images, took)), (second, (less, others, next_took)) = sorted(
+        tests.items(), key=lambda run: -run[1][0]
+    )[:2]
     half = 1.96 * math.sqrt(right * (1 - right) / images + less * (1 - less) / others)
-    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images"
+    words = f"Of these {len(tests)} runs {best} is right most often, on {100 * right:.1f} % of the test images after "
+    words += f"{took} of training"
+    of_next = f"{second} with {100 * less:.1f} % after {next_took}"
     if right - less <= half:
-        return f"{words}; {second} with {100 * less:.1f} % is not told apart from it by so few images and one seed."
-    words += f"; then {second} with {100 * less:.1f} %."
+        return f"{words}; {of_next} is not told apart from it by so few images and one seed."
+    words += f"; then {of_next}."
     if len(differ) < 2:
         return words
     more = [f"{len(differ) - SETTINGS} more"] if len(differ) > SETTINGS else []
@@ -374,13 +378,13 @@ def learned_when(steps: Sequence[int], right: Float[np.ndarray, "step image"]) -
     count, lost = right.shape[1], (right.max(0) > right[-1]).sum()
     kept = [int((since == at).sum()) for at in range(len(steps))]
     most = int(np.argmax(kept))
-    begin = f"{of_all(int(right[-1].sum()), count, 'test image')} are right after step {steps[-1]:,}"
-    begin = f"{begin[:1].upper()}{begin[1:]}"
+    begin = f"{begun(of_all(int(right[-1].sum()), count, 'test image'))} are right after step {steps[-1]:,}, "
+    begin += f"{int(right[0].sum())} after step {steps[0]:,}"
     if not sum(kept):
         return f"{begin}: nothing was learned for good."
     once = int((times > 0).sum())
     return (
-        f"{begin}; most of them, {kept[most]}, for good since step {steps[most]:,}. "
+        f"{begin}; the largest group of them, {kept[most]}, for good since step {steps[most]:,}. "
         f"{counted(once, 'image')} {'was' if once == 1 else 'were'} right and then wrong after a later step, of which "
         f"{int(lost)} at the end."
     )

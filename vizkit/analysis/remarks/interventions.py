@@ -201,14 +201,12 @@ def of_patches(
     others: Sequence[tuple[str, int]],
     parts: Sequence[tuple[str, str, int, int]] = (),
 ) -> str:
-    """How many patches say a class after a layer, from 1, and which other class most of the others say. `parts`: of
-    places in the image, such as ("on the insect", the class that most patches there say, how many, of how many)."""
+    """How many patches say a class after a layer, from 1, and which other class is the most frequent. `parts`: of
+    places in the image, such as ("on the insect", the most frequent class there, how many, of how many)."""
     rest = f"; {others[0][1]:,} {'says' if others[0][1] == 1 else 'say'} {others[0][0]}" if others else ""
     says = "says" if saying == 1 else "say"
-    same = len(parts) > 1 and len({said for _, said, *_ in parts}) == 1
-    each = [f"{place}{'' if same else f' most say {said}'} ({n:,} of {all_:,})" for place, said, n, all_ in parts]
-    where = f"most say {parts[0][1]} {joined(each)}" if same else ", ".join(each)
-    where = f" {begun(where)}." if where else ""
+    each = ", ".join(f"{place} {said} ({n:,} of {all_:,})" for place, said, n, all_ in parts)
+    where = f" The most frequent answer: {each}." if parts else ""
     return f"After layer {layer}, {saying:,} of {patches:,} patches {says} {name}{rest}.{where}"
 
 

@@ -18,8 +18,8 @@ from vizkit.ui.sidebar.inputs import take
 from vizkit.ui.widgets.data_choice import SIDE_PX, row, square
 
 
-def show(run: RunFolder, whose: str = "of the last epoch", more: str = "") -> None:
-    """Pictures with the answer below: a tick, or a cross and what it should have been."""
+def show(run: RunFolder, whose: str = "of the last epoch", more: str = "", each: str = "") -> None:
+    """Pictures with the answer below: a tick, or a cross and what it should have been. `each`: before each answer."""
     shown = run.read("samples.json")
     if not shown:
         return
@@ -33,7 +33,7 @@ def show(run: RunFolder, whose: str = "of the last epoch", more: str = "") -> No
         st.caption(f"The images cannot be shown: {plain(error)}")
         return
     images, labels = opened
-    words = [answer(sample, labels) for sample in shown]
+    words = [f"{each}{answer(sample, labels)}" for sample in shown]
     row(images, words, 96)
 
 

@@ -23,10 +23,10 @@ from vizkit.ui.widgets.remark import remark
 from vizkit.ui.widgets.stage import PLAYED, scrubber
 from vizkit.views import bundled
 from vizkit.views.controls import Control
+from vizkit.views.trained import learners
 from vizkit.views.view import How
 from vizkit.work_folder import FINAL
 
-HELP = "All runs here, the latest first, and those of the models that come with vizkit."
 WORDS = {
     "starting": ":material/hourglass_top: starting",
     "preparing": ":material/hourglass_top: preparing",
@@ -43,13 +43,13 @@ WORDS = {
 def view(below: Callable[[str, RunFolder], How | None]) -> None:
     """`below`: what else is drawn of the run that is shown, by its name too, under its curves; how that is read."""
     messages()
-    by_name = {run.name: run for run in runs()} | recorded() | {bundled.RECORDED: RunFolder(bundled.RECORDED_FOLDER)}
+    by_name = {run.name: run for run in runs()} | {bundled.RECORDED: RunFolder(bundled.RECORDED_FOLDER)} | recorded()
     _wish(by_name)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = run_choice.choose(
             list(by_name),
             bundled.RECORDED,
-            HELP,
+            "All runs here, the latest first, and those of the models that come with vizkit.",
         )
         own = name not in recorded() and name != bundled.RECORDED
         at_work = own and jobs().state(by_name[name]) in ACTIVE
@@ -72,9 +72,9 @@ def view(below: Callable[[str, RunFolder], How | None]) -> None:
 
 
 def _wish(by_name: dict[str, RunFolder]) -> None:
-    """The run that the session or the address names, else the one at work, else the latest."""
+    """The run that the session or the address names, else the one at work, else the latest, with checkpoints first."""
     at_work = jobs().active(runs_root())
-    wishes = run_choice.wished(), at_work and at_work.name, *by_name
+    wishes = run_choice.wished(), at_work and at_work.name, *learners(), *by_name
     st.session_state[run_choice.RUN] = next(name for name in wishes if name in by_name)
 
 
@@ -115,8 +115,8 @@ def played(
         run_curves.of_run(run, [], axes, epoch, run_choice.turned_to(run), rate)
     with answers:
         if (also := below(name, run)) is None:
-            lost = "" if epoch == len(metrics) else f"; after epoch {epoch} no weights were kept"
-            run_samples.show(run, "of the finished model", lost)
+            early = f"; after epoch {epoch} no weights were kept", "at the end "
+            run_samples.show(run, "of the finished model", *early * (epoch < len(metrics)))
     with cards:
         boxes(run, {}, before, "done", result if epoch == len(metrics) else _untested(result))
     if run.has_model and run.learns_pictures and name != bundled.RECORDED:

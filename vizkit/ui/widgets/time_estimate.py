@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
 
+from vizkit.percent import in_percent
 from vizkit.training.recipe import Recipe, RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.ui.duration import duration
@@ -36,13 +37,14 @@ NETWORK = ("model", "model_args", "image_size")
 @dataclass(frozen=True)
 class Estimate:
     """`whole`: validation is in it; `run`: where the speed was measured; `rough`: of the same network, on whatever
-    machine."""
+    machine; `there`: how fast it was, if it was shown another share of the patches."""
 
     seconds: float
     images_per_s: float
     run: str
     whole: bool
     rough: bool = False
+    there: str = ""
 
 
 def estimate(
@@ -65,9 +67,11 @@ def estimate(
             epoch = median(line["seconds"] for line in metrics) if whole else shown / rate
             return Estimate(recipe.epochs * epoch, rate, run.name, whole)
         if not found and _same_settings(_begun(recipe, shipped), other, NETWORK):
-            rate *= (1 - other.patch_drop) / (1 - recipe.patch_drop)
+            here, seen = 1 - recipe.patch_drop, 1 - other.patch_drop
+            there = f": there {rate:,.0f} with {in_percent(seen)} of each image's patches, here {in_percent(here)}"
+            rate *= seen / here
             name = run.name if ours else title(f"bundled:{run.name}")
-            found = Estimate(recipe.epochs * shown / rate, rate, name, whole=False, rough=True)
+            found = Estimate(recipe.epochs * shown / rate, rate, name, False, True, there * (here != seen))
     return found
 
 
@@ -91,11 +95,11 @@ def device() -> str:
 def sentence(expected: Estimate | None) -> str:
     if expected is None:
         return "Time: unknown until the first half minute of the run; no run here has done the same work yet."
+    speed = f"{expected.images_per_s:,.0f} images/s"
     if expected.rough:
         return (
             f"Time: roughly **{duration(expected.seconds)}**, if this machine is as quick as the one that trained "
-            f"{plain(expected.run)}, the same network."
+            f"{plain(expected.run)}, the same network, at {speed}{expected.there}."
         )
     rest = "" if expected.whole else ", validation not counted"
-    speed = f"{expected.images_per_s:,.0f} images/s as in {plain(expected.run)}"
-    return f"Time: about **{duration(expected.seconds)}**{rest}, at {speed}."
+    return f"Time: about **{duration(expected.seconds)}**{rest}, at {speed} as in {plain(expected.run)}."

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import lru_cache, partial
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,12 +25,12 @@ from vizkit.views import bundled
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Picture, Said
 from vizkit.views.controls import choice, run_with_checkpoints
 from vizkit.views.subject import Subject
-from vizkit.views.train.learned import key_of
+from vizkit.views.train.learned import Learned, key_of
 from vizkit.views.view import How, View
-from vizkit.work_folder import steps_in
 from vizkit.writing import read_record
 
 WHAT = {
+    "images": "images learned and forgotten",
     "distance": "attention distance",
     "entropy": "attention entropy",
     "importance": "head importance",
@@ -41,7 +40,6 @@ WHAT = {
     "weights": "weight norms",
     "gradients": "gradient norms",
     "filters": "filters",
-    "images": "images learned and forgotten",
 }
 FLAT, HALF = 0.05, 0.5
 """Of the whole range of a quantity: lines within it would seem to be one flat line; many would hide one another."""
@@ -77,11 +75,7 @@ class Inside(View):
         if self.run in bundled.TABLES:
             yield from self.drawn(recorded(bundled.TABLES[self.run]))
             return
-        if self.run not in of.texts:
-            raise NotApplicable(f"There is no run {self.run[:60]!r} here that has kept checkpoints.")
-        run = RunFolder(Path(of.texts[self.run]))
-        if not (steps := steps_in(run.path)) or not run.learns_pictures:
-            raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
+        run, steps = Learned(run=self.run).with_steps(of)
         try:
             asked = of.kept(key_of(run, steps[-1], "inside images"), partial(watched, run, steps[-1], ASKED))
         except (DatasetError, RecipeError, ModelError) as sentence:

@@ -14,12 +14,12 @@ from vizkit.traces import NotApplicable
 from vizkit.training.recipe import RecipeError
 from vizkit.training.runs.folder import RunFolder
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Numbers, Proof, Said
+from vizkit.views.blocks import Blocks, Chart, Hint, Job, Later, Line, Numbers, Proof, Said
 from vizkit.views.controls import choice, run_with_checkpoints
 from vizkit.views.subject import Subject
 from vizkit.views.train.learned import Learned
 from vizkit.views.view import How, View
-from vizkit.work_folder import file_of, steps_in
+from vizkit.work_folder import file_of
 
 AXES = {
     False: ("first direction, filter norms", "second direction, filter norms"),
@@ -51,9 +51,7 @@ class LossLandscape(View):
         return f"The loss around {bundled.title(self.run)}: {self.plane}"
 
     def show(self, of: Subject) -> Blocks:
-        run = Learned(run=self.run).folder(of)
-        if not (steps := steps_in(run.path)) or not run.learns_pictures:
-            raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
+        run, steps = Learned(run=self.run).with_steps(of)
         facts = file_of(run.path, steps[-1]).stat()
         key = "landscape", self.plane, str(run.path), tuple(steps), facts.st_mtime_ns, facts.st_size
         job = Job(key, f"The loss around {bundled.title(self.run)}", partial(_computed, run, self.plane))
@@ -72,6 +70,8 @@ class LossLandscape(View):
         else:
             said = around(name, made.loss, made.x, made.y, made.images)
         yield Said(said)
+        if not own:
+            yield Hint("These are two of many directions: on the plane of the run's own path the loss may be lower.")
         figure = surface(made.loss, made.x, made.y, AXES[own], made.path, steps if own else [])
         yield Chart(figure, f"Loss on a plane of weights, the last checkpoint at 0, 0. {said}")
         yield Line(

@@ -73,6 +73,13 @@ class Learned(View):
             raise NotApplicable(f"There is no run {self.run[:60]!r} here that has kept checkpoints.")
         return RunFolder(Path(of.texts[self.run]))
 
+    def with_steps(self, of: Subject) -> tuple[RunFolder, list[int]]:
+        """The run, and those that it has kept."""
+        run = self.folder(of)
+        if not (steps := steps_in(run.path)) or not run.learns_pictures:
+            raise NotApplicable(f"{run.name} has no checkpoints of a network that tells images apart.")
+        return run, steps
+
     def title(self, of: Subject) -> str:
         return f"What {bundled.title(self.run)} had learned after step {self.shown(steps_in(self.folder(of).path)):,}"
 
@@ -81,11 +88,7 @@ class Learned(View):
         return at_or_before(steps[-1] if self.step is None else self.step, steps)
 
     def show(self, of: Subject) -> Blocks:
-        run = self.folder(of)
-        if not (steps := steps_in(run.path)):
-            raise NotApplicable(f"{run.name} has kept no checkpoints: its recipe says how many a run keeps.")
-        if not run.learns_pictures:
-            raise NotApplicable(f"{run.name} does not tell images apart; open its checkpoints one by one.")
+        run, steps = self.with_steps(of)
         try:
             shown = of.kept(key_of(run, steps[0], "images"), partial(watched, run, steps[-1]))
         except (DatasetError, RecipeError, ModelError) as sentence:

@@ -6,6 +6,7 @@ from vizkit.analysis.remarks.evaluation import best_run
 from vizkit.training.runs.command_line import data_name
 from vizkit.training.runs.folder import RunFolder, runs
 from vizkit.ui import reading
+from vizkit.ui.duration import duration
 from vizkit.ui.pages.train import runs_table
 from vizkit.ui.pages.train.at_work import forget_run
 from vizkit.ui.session.address import keep_valid
@@ -51,11 +52,14 @@ def view(page: Page) -> None:
     shown = {name: run for name, run in members.items() if name in st.session_state["runs"] and run.metrics()}
     with charts:
         if shown:
-            results = {title(name): run.read("result.json") for name, run in shown.items()}
             tests = {
-                name: (float(result["test_accuracy"]), int(result["test_images"]))
-                for name, result in results.items()
-                if {"test_accuracy", "test_images"} <= result.keys()
+                title(name): (
+                    float(result["test_accuracy"]),
+                    int(result["test_images"]),
+                    duration(sum(line["seconds"] for line in run.metrics())),
+                )
+                for name, run in shown.items()
+                if {"test_accuracy", "test_images"} <= (result := run.read("result.json")).keys()
             }
             recipes = {name: recipe for name, run in shown.items() if (recipe := runs_table.recipe_of(run))}
             differ = [runs_table.title_of(field) for field in runs_table.unequal(recipes)]
