@@ -205,6 +205,13 @@ def test_a_map_says_what_it_is_where_a_model_has_no_attention(insects):
     assert "bundled:insects_cnn has no attention: its map is how strongly each place responds." in words
 
 
+def test_of_newly_drawn_images_it_is_known_where_the_insect_is(insects, monkeypatch):
+    monkeypatch.setattr("vizkit.views.compare.side_by_side.OTHERS", 1)
+    (one,) = SideBySide(over=MANY).over_many(insects[1], lambda done, total: None)
+    assert one.covered.shape == one.heat.shape
+    assert 0 < one.covered.mean() < 0.5
+
+
 def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
     (grid,) = of_kind(SideBySide().show(insects[::2]), Grid)
     *maps, means = [[tile.places for tile, _ in row] for row in grid.maps]

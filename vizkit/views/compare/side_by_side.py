@@ -268,7 +268,7 @@ class SideBySide(Decision, OfImages):
         found, images = list[Found](), others(of)
         for index, (rgb, _) in enumerate(images):
             one = Subject(of.open, rgb, model=of.model, point=of.point)
-            insect = images.insect(index)
+            insect = images.source.insect(index)
             for each in those([self.found(one)]):
                 mask = None if insect is None else torch.from_numpy(insect.insect).float()
                 covered = None if mask is None else cover(mask, one.box_xyxy, (each.heat.shape[0], each.heat.shape[1]))
