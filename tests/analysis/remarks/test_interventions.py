@@ -267,6 +267,7 @@ def test_what_adds_most_to_a_logit():
         "Of the +2.50 for ant, the MLP of layer 5 gives the most (+2.00). Of the heads, head 2 of layer 4 gives the "
         "most (+0.19)."
     )
+    assert ", no attention or MLP adds to it; the" in of_contributions("ant", heads, -heads.sum(1).abs(), -mlp, -2.5)
 
 
 def test_what_a_head_does_tells_of_how_much_it_matters():

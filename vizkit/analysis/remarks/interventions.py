@@ -228,7 +228,8 @@ def of_contributions(
     kinds = {"attention": attention, "MLP": mlp}
     parts = {f"the {kind} of layer {i}": v for kind in kinds for i, v in enumerate(kinds[kind].tolist(), before + 1)}
     most, least = max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__)
-    words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"
+    gives = f"{most} gives the most ({_signed(parts[most])})" if parts[most] > 0 else "no attention or MLP adds to it"
+    words = f"Of the {_signed(total)} for {name}, {gives}"
     against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] <= -0.005 else ""
     layer, head = divmod(int(heads.argmax()), heads.shape[1])
     one = f"head {head + 1} of layer {before + layer + 1}"
