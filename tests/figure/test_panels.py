@@ -106,7 +106,9 @@ def test_cells_carry_their_numbers_where_there_is_room():
     dark, bright, *_ = (mark for mark in marks if isinstance(mark, Words) and mark.text in ("0.25", "1.00"))
     assert (dark.text, dark.colour, bright.text) == ("0.25", "#ffffff", "1.00")
     assert bright.colour != dark.colour
-    signed = panel_of(heat_map(np.array([[-0.5, np.nan], [0.5, 1.0]]), "key", "query", signed=True, digits=2))
+    signed = heat_map(np.array([[-0.5, np.nan], [0.5, 1.0]]), "key", "query", signed=True, digits=2)
+    assert signed.data[0].text[0] == ["−0.50", ""], "an empty cell says nothing"
+    signed = panel_of(signed)
     assert [word for word in words(plate_of(signed)) if "." in word] == ["−0.50", "0.50", "1.00"]
     many = heat_map(np.full((2, 80), 0.25), "key", "query", digits=2)
     assert words(plate_of(panel_of(many))).count("0.25") == 1  # the end of its colours

@@ -35,6 +35,8 @@ def test_the_bar_of_heads_has_both_ends_with_zero_in_the_middle_and_shares_in_pe
 
     assert marks(signed=True) == [(-0.09, "−0.09"), (0, "0"), (0.09, "0.09")]
     assert [text for _, text in marks(share=True)] == ["2 %", "9 %"]
+    *_, veil = head_grid(np.array([[0.02, 0.09]]), signed=True, chance={(0, 1)}).data
+    assert 0.09 * (1 - veil.opacity) < 0.02, "what may be chance is paler than what is none"
 
 
 def test_nothing_is_painted_where_a_signed_map_is_zero():

@@ -159,6 +159,7 @@ def test_what_was_measured_is_measured_again_by_a_click(monkeypatch):
     test = opened("compare", models=[VIT, CNN], image="digit 3", compare_view="Cost", compare_against="Time")
     test = at_rest(test)
     assert test.dataframe[0].value.set_index("").loc["Time, one image", "CNN · digits"] == "2 ms (median 10 ms)"
+    assert test.dataframe[0].value.set_index("").loc["Images per second", "CNN · digits"] == "500, 8 at once"
     assert "Of the models that are measured " in texts(test)
     assert "2.0 times the time of ViT · digits" in texts(test)
     assert "Measured of chosen models alone, so not drawn: Swin · digits" in texts(test)
@@ -173,6 +174,9 @@ def test_where_nobody_has_chosen_it_opens_on_two_models_and_the_next_page_on_its
     test = AppTest.from_file(str(ROOT / "app.py"), default_timeout=600).switch_page("pages/compare.py").run()
     fine(test)
     assert {len(row) for row in rows_of(test).values()} == {2}
+    pair = test.session_state["models"]
+    choose(test, compare_view="Similarity")
+    assert test.session_state["models"] == pair, "which stays on the page"
     test.switch_page("pages/intervene.py").run()
     assert test.session_state["image"] == "china"
     assert len(test.session_state["models"]) == 1

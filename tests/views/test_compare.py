@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -23,13 +24,13 @@ from vizkit.heads import LIKENESS
 from vizkit.models.sources.loaded import with_head
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable
-from vizkit.views.blocks import Canvas, Chart, Download, Grid, Hint, Later, Line, Said, Table
+from vizkit.views.blocks import Canvas, Chart, Download, Grid, Hint, Later, Line, Link, Said, Table
 from vizkit.views.compare import cost
 from vizkit.views.compare.answers import Answers
 from vizkit.views.compare.images import all_photographs, suggested
 from vizkit.views.compare.papers import Papers
 from vizkit.views.compare.robustness import Robustness, answers
-from vizkit.views.compare.side_by_side import DISAGREEING, MANY, Found, SideBySide, scale_of, share
+from vizkit.views.compare.side_by_side import DISAGREEING, MANY, THESE, Found, SideBySide, scale_of, share
 from vizkit.views.compare.similarity import kinds
 from vizkit.views.settled import flat, settled
 from vizkit.views.subject import Subject
@@ -199,8 +200,16 @@ def test_a_map_says_what_it_is_where_a_model_has_no_attention(insects):
     (grid,) = of_kind(blocks, Grid)
     assert grid.columns == ("bundled:insects_vit (attention)", "bundled:insects_cnn (responses)")
     words = " ".join(block.text for block in blocks if isinstance(block, Said | Line))
-    assert "bundled:insects_vit (attention) has" in words
+    assert re.search(r"_vit has \d+ % of its attention on the insect, which covers .* 7 × 7\. In the mean", words)
+    assert re.search(r"_cnn has \d+ % of its responses on the insect, another quantity\.", words), "and no rank"
     assert "bundled:insects_cnn has no attention: its map is how strongly each place responds." in words
+
+
+def test_of_newly_drawn_images_it_is_known_where_the_insect_is(insects, monkeypatch):
+    monkeypatch.setattr("vizkit.views.compare.side_by_side.OTHERS", 1)
+    (one,) = SideBySide(over=MANY).over_many(insects[1], lambda done, total: None)
+    assert one.covered.shape == one.heat.shape
+    assert 0 < one.covered.mean() < 0.5
 
 
 def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
@@ -213,9 +222,14 @@ def test_the_last_row_is_the_average_over_these_images_or_over_others(insects):
     (later,) = of_kind(SideBySide(over=MANY).show(insects[::2]), Later)
     (begun,) = later.show({})
     assert len(begun.rows) == 3
-    (half,) = later.show({later.jobs[0].key: torch.ones(2, 2)})
+    one = Found(torch.ones(2, 2), False, torch.eye(2))
+    (half,) = later.show({later.jobs[0].key: [one]})
     assert half.rows[-1].name == "Average over 48 images"
     assert [tile.places is None for tile, _ in half.maps[-1]] == [False, True]
+    told, _ = later.show({job.key: [one] for job in later.jobs})
+    assert told.text.startswith("In the mean of 48 images bundled:insects_vit has 50 % of its attention on the insect")
+    assert "of 3 images bundled" not in next(iter(SideBySide(over=MANY).show(insects[::2]))).text
+    assert [each.words for each in of_kind(SideBySide(over=MANY).show(insects[::2]), Link)] == [f"Average over {THESE}"]
 
 
 def test_beside_a_photograph_without_classes_stand_photographs(insects):
@@ -251,6 +265,9 @@ def test_what_was_tested_on_other_images_is_not_drawn(two):
     view = cost.Cost()
     (chart, *_), lines = (of_kind(view.picture([cost.facts(of) for of in two], []), kind) for kind in (Chart, Line))
     assert [text for trace in chart.figure.data for text in trace.text or ()] == ["bundled:digits_vit"]
+    sizes = {"a": 112, "b": 112, "c": 64}
+    (why,) = cost.drawn_small([{"model": name, "input": px, "test": "insects"} for name, px in sizes.items()])
+    assert "own input: 112, of c 64." in why.text, "Evaluate draws them larger and counts others"
     assert lines[-1].text == "Without such a test, and not drawn: bundled:insects_vit and bundled:insects_cnn."
 
 

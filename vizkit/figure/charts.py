@@ -104,9 +104,9 @@ def cells(values: Places, scale: Scale, digits: int | None = None) -> dict[str, 
     """Values in the colours of any scale, as a heat map takes them. By doublings the places along the bar are drawn,
     and the values themselves stand beside them. `digits`: of numbers in the cells."""
     if digits is not None:  # a heat map writes no customdata into its cells
-        written = values.astype(object)
-        written[~np.isfinite(values)] = None
-        return cells(values, scale) | {"text": written, "texttemplate": f"%{{text:.{digits}f}}"}
+        number = f"{{:z.{digits}f}}".format
+        written = [[number(x).replace("-", "−") if np.isfinite(x) else "" for x in row] for row in values]
+        return cells(values, scale) | {"text": written, "texttemplate": "%{text}"}
     if scale.kind == LINEAR:
         return colour_axis(scale) | {"z": values}
     scale = scale.of(values[np.isfinite(values)])

@@ -172,8 +172,8 @@ def read_at_all(stem: str) -> Reads:
 
 
 def compares(stem: str) -> bool:
-    """Whether the open view is of several models."""
-    return _opened(stem)[1].least > 1
+    """Whether a page compares several models: then all its views open with the same."""
+    return any(view.least > 1 for view in _opened(stem)[0].VIEWS)
 
 
 def draw(view: View, package: str, line: str) -> None:

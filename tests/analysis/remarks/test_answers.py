@@ -70,17 +70,17 @@ def test_who_is_right():
 def test_what_answers_withstand():
     kept = {"a": {"Blur": 1.0, "Noise": 0.5}, "b": {"Blur": 0.25, "Noise": 0.5}}
     assert answers.withstood(kept) == (
-        "a keeps its answer in 75 % of the changed images, b in 38 %; hardest is “Noise”, with 50 % in the "
+        "a keeps its answer in 75 % of the changes of this image, b in 38 %; hardest is “Noise”, with 50 % in the "
         "mean of both models."
     )
     assert answers.withstood(kept, {"a": (0.7, 0.8), "b": (0.3, 0.6)}) == answers.withstood(kept)
     assert answers.withstood(kept, {"a": (0.58, 0.8), "b": (0.3, 0.6)}).startswith(
-        "a keeps its answer in 75 % of the changed images and b in 38 %, which chance alone may make differ; hardest"
+        "a keeps its answer in 75 % of the changes of this image and b in 38 %, which chance alone may make differ; "
     ), "draws that reach one another have no order"
     assert answers.withstood({"a": kept["a"]}) == (
-        "a keeps its answer in 75 % of the changed images; hardest is “Noise”, with 50 %."
+        "a keeps its answer in 75 % of the changes of this image; hardest is “Noise”, with 50 %."
     )
-    assert answers.withstood({"a": {"Blur": 1.0}}) == "a keeps its answer in 100 % of the changed images."
+    assert answers.withstood({"a": {"Blur": 1.0}}) == "a keeps its answer in 100 % of the changes of this image."
 
 
 def test_a_temperature():

@@ -1,6 +1,7 @@
 """What is said of a changed model, on numbers made by hand."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -125,6 +126,9 @@ def test_smallest_sets_in_words():
     assert said("keep", (3,), (0.1, 0.6), other=("tern", 0.8)).endswith(
         "at 60 %; without any the answer is tern (80 %) and it has 10 %."
     )
+    assert said("keep", (3,), (0.1, 0.6), had=0.9).startswith(
+        "1 of 40 patches alone keeps the answer gull, at 60 %, with all 40 at 90 %; without any it has 10 %."
+    )
     assert said("keep", (), (0.7,)) == "No patches are needed: gull is the answer without any, at 70 %."
     assert said("flip", (1, 2), (0.9, 0.8, 0.7), False) == "2 of 40 patches are not enough yet: gull is at 70 %."
 
@@ -173,6 +177,10 @@ def test_of_a_likeness_what_nothing_has_already_is_said():
         "A plain image already has a likeness to itself of 0.678; 2 of 36 regions bring it more than half way to 1 "
         "(0.847) and above that to every other image (at most 0.800, cat)."
     )
+    above = replace(kept, outputs=((0.678, 0.45),))
+    assert of_smallest(above, "regions", "likeness to itself", LIKENESS, "a plain image", ("cat", 0.8)).endswith(
+        "bring it more than half way to 1 (0.847)."
+    ), "it was above every other one before"
     lost = Search("flip", (3,), (1.0, 0.8), True, 36, 99)
     assert of_smallest(lost, "regions", "likeness to itself", LIKENESS, "a plain image") == (
         "Without 1 of 36 regions the likeness to itself falls from 1.000 to 0.800, more than half way to that of a "
@@ -244,15 +252,18 @@ def test_what_patches_say():
 
 
 def test_what_adds_most_to_a_logit():
-    heads, mlp = torch.tensor([[0.25, 1.5], [0.0, -0.5]]), torch.tensor([0.5, 0.75])
-    said = of_contributions("ant", heads, mlp, 2.5)
+    """All heads of a layer together stand against an MLP, for each of them alone is smaller."""
+    heads, mlp = torch.tensor([[0.5, 0.75], [0.0, -0.5]]), torch.tensor([0.5, 1.0])
+    said = of_contributions("ant", heads, heads.sum(1), mlp, 2.5)
     assert said == (
-        "Of the +2.50 for ant, head 2 of layer 1 gives the most (+1.50); head 2 of layer 2 says most against it "
-        "(−0.50)."
+        "Of the +2.50 for ant, the attention of layer 1 gives the most (+1.25); the attention of layer 2 says most "
+        "against it (−0.50). Of the heads, head 2 of layer 1 gives the most (+0.75)."
     )
-    assert of_contributions("ant", heads.abs() / 4, 2 * mlp, 2.5, 3) == (
-        "Of the +2.50 for ant, the MLP of layer 5 gives the most (+1.50)."
+    assert of_contributions("ant", heads.abs() / 4, heads.abs().sum(1) / 4, 2 * mlp, 2.5, 3) == (
+        "Of the +2.50 for ant, the MLP of layer 5 gives the most (+2.00). Of the heads, head 2 of layer 4 gives the "
+        "most (+0.19)."
     )
+    assert ", no attention or MLP adds to it; the" in of_contributions("ant", heads, -heads.sum(1).abs(), -mlp, -2.5)
 
 
 def test_what_a_head_does_tells_of_how_much_it_matters():

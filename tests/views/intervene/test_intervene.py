@@ -167,8 +167,8 @@ def test_every_view_of_an_image_asks_a_model_without_classes_for_photographs():
     assert of.loaded.labels[1:] == (), "nobody else pays for them"
     nearest = meant(Switches(), of)
     (_, (other, value)) = nearest.loaded.head.top(nearest.seen.logits, 2)
-    start = f"is 1.000, to the nearest other image, {nearest.loaded.label(other)}, {value:.3f}."
-    assert start in said(shown(Switches(), nearest))
+    start = f"the nearest other image is {nearest.loaded.label(other)}, at a likeness of {value:.3f}."
+    assert said(shown(Switches(), nearest)).endswith(start), "that to itself is 1 for every image"
     lines = [trace.name.strip() for trace in chart(shown(Lenses(), nearest), "after every layer").data if trace.name]
     assert sorted({*lines} & {*others}) == sorted({*lines} - {"attention", "MLP", "the rest", "sum so far", lines[0]})
     assert answer_in_words(nearest.loaded, nearest.seen.logits).endswith(
@@ -242,7 +242,7 @@ def test_a_smaller_set_may_exist_only_of_more_than_one():
     one, two = Search("keep", (3,), (0.1, 0.6), True, 64, 9), Search("keep", (3, 5), (0.1, 0.3, 0.6), True, 64, 9)
     words = [said(list(flat(Smallest().drawn(of, found)))) for found in (one, two)]
     assert ["may exist" in each for each in words] == [False, True]
-    assert "at 60 %; without any it has 10 %" in words[0]
+    assert "at 60 %, with all 64 at more than 99 %; without any it has 10 %" in words[0]
 
 
 def test_of_a_large_model_regions_of_some_patches_are_taken_so_that_the_search_ends(monkeypatch):

@@ -110,7 +110,7 @@ def withstood(kept: Mapping[str, Mapping[str, float]], draws: Mapping[str, tuple
     hardest = min(by_kind, key=lambda kind: by_kind[kind])
     mean = f" in the mean of {'both' if len(kept) == 2 else 'all'} models" * (len(kept) > 1)
     tail = f"; hardest is “{hardest}”, with {percent(by_kind[hardest])}{mean}" if by_kind[hardest] < 1 else ""
-    words = f"{most} keeps its answer in {percent(means[most])} of the changed images"
+    words = f"{most} keeps its answer in {percent(means[most])} of the changes of this image"
     if alike:
         every = joined([f"{model} in {percent(means[model])}" for model in alike])
         words += f" and {every}, which chance alone may make differ"

@@ -66,10 +66,11 @@ def of_smallest(
     head: Head = SOFTMAX,
     instead: str = "no image",
     other: tuple[str, float] = ("", 0.0),
+    had: float | None = None,
 ) -> str:
     """How many parts, called `what`, the answer `name` needs, or falls without. `instead`: what the model is given
     where none of them is there, "a plain image"; `other`: the answer without the parts, or of the other images the
-    nearest, with its value."""
+    nearest, with its value; `had`: what the answer has with all parts."""
     text, count, (rival, high) = value_of(head), len(result.order), other
     first, last = (text(result.probability[at]) for at in (0, -1))
     some, s = f"{count} of {result.parts} {what}", "s" if count == 1 else ""
@@ -80,14 +81,16 @@ def of_smallest(
         half = f"more than half way to that of {instead}"
         return f"Without {some} the {name} falls from {first} to {last}, {half}{nearer}."
     if not head.probable:
-        above = f" and above that to every other image (at most {text(high)}, {rival})" * bool(rival)
+        was_below = result.probability[0] < max(result.outputs[0]) if result.outputs else bool(rival)
+        above = f" and above that to every other image (at most {text(high)}, {rival})" * was_below
         way = f"more than half way to 1 ({last}){above}"
         return f"{begun(instead)} already has a {name} of {first}; {some} bring{s} it {way}."
     if not count:
         return f"No {what} are needed: {name} is the answer without any, at {first}."
     if result.goal == "keep":
         without = f"without any the answer is {rival} ({text(high)}) and it has" if rival else "without any it has"
-        return f"{some} alone keep{s} the answer {name}, at {last}; {without} {first}."
+        all_ = "" if had is None or text(had) == last else f", with all {result.parts} at {text(had)}"
+        return f"{some} alone keep{s} the answer {name}, at {last}{all_}; {without} {first}."
     if rival:
         return f"Without {some} the answer is {rival} ({text(high)}) and no longer {name}, which falls to {last}."
     return f"Without {some} the answer is no longer {name}, which falls to {last}."
@@ -211,16 +214,24 @@ def of_patches(
 
 
 def of_contributions(
-    name: str, heads: Float[Tensor, "layer head"], mlp: Float[Tensor, " layer"], total: float, before: int = 0
+    name: str,
+    heads: Float[Tensor, "layer head"],
+    attention: Float[Tensor, " layer"],
+    mlp: Float[Tensor, " layer"],
+    total: float,
+    before: int = 0,
 ) -> str:
-    """Which head or MLP adds the most to a logit, and which takes the most from it. `before`: layers before these."""
-    first = before + 1
-    parts = {f"head {h + 1} of layer {i}": float(v) for i, row in enumerate(heads, first) for h, v in enumerate(row)}
-    parts |= {f"the MLP of layer {i}": float(value) for i, value in enumerate(mlp, first)}
+    """Which layer's attention, all heads together, or MLP adds the most to a logit, and which takes the most from it;
+    and of the heads the largest. `before`: layers before these."""
+    kinds = {"attention": attention, "MLP": mlp}
+    parts = {f"the {kind} of layer {i}": v for kind in kinds for i, v in enumerate(kinds[kind].tolist(), before + 1)}
     most, least = max(parts, key=parts.__getitem__), min(parts, key=parts.__getitem__)
-    words = f"Of the {_signed(total)} for {name}, {most} gives the most ({_signed(parts[most])})"
+    gives = f"{most} gives the most ({_signed(parts[most])})" if parts[most] > 0 else "no attention or MLP adds to it"
+    words = f"Of the {_signed(total)} for {name}, {gives}"
     against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] <= -0.005 else ""
-    return f"{words}{against}."
+    layer, head = divmod(int(heads.argmax()), heads.shape[1])
+    one = f"head {head + 1} of layer {before + layer + 1}"
+    return f"{words}{against}. Of the heads, {one} gives the most ({_signed(float(heads.max()))})."
 
 
 def of_patching(

@@ -57,13 +57,13 @@ def without_brightest(erased: Erased, head: Head) -> str:
     return f"blurring the brightest {share} {does} {answer} from {whole} to {left}, a random {share} to {random}"
 
 
-def of_models(shares: Mapping[str, float], where: str, images: int) -> str | None:
-    """Which model has most of its map on some places (`where`: "on the insect, which covers 6 % of the image"), and
-    which least: the mean over images."""
+def of_models(shares: Mapping[str, float], where: str, images: int, what: str = "map") -> str | None:
+    """Which model has most of its map, or `what` it is, on some places (`where`: "on the insect, which covers 6 % of
+    the image"), and which least: the mean over images."""
     if not shares:
         return None
     most, least = max(shares, key=lambda name: shares[name]), min(shares, key=lambda name: shares[name])
     over = f"In the mean of {images} images " if images > 1 else ""
-    words = f"{over}{most} has {percent(shares[most])} of its map {where}"
+    words = f"{over}{most} has {percent(shares[most])} of its {what} {where}"
     rest = f"; {least} {'' if len(shares) == 2 else 'least, '}{percent(shares[least])}" if most != least else ""
     return f"{words}{rest}."

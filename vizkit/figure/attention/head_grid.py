@@ -10,7 +10,7 @@ from vizkit.figure.palette import DARK, LIGHT, OTHERS
 from vizkit.figure.scales import robust
 
 CELL_PX = 34
-PALE = 0.65
+PALE = 0.9
 MOST_NUMBERED = 12  # with more heads the cells are too narrow for numbers
 
 

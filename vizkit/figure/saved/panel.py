@@ -1,6 +1,5 @@
 """What a chart shows, as plain values; it is read off the figure that a page draws."""
 
-import re
 from dataclasses import dataclass
 from html import unescape
 from typing import Any, Literal
@@ -103,7 +102,7 @@ def panel_of(figure: Figure) -> Panel:
             boxes=boxes,
             rows=_names(drawn[0].y),
             columns=_names(columns),
-            digits=_digits(drawn[0].texttemplate),
+            digits=_digits(drawn[0].text if drawn[0].texttemplate else ()),
         )
     if drawn and drawn[0].type == "bar" and drawn[0].width is None:
         kinds = [each for each in drawn if each.type == "bar"]
@@ -177,10 +176,10 @@ def _words(line: Any) -> tuple[str, ...]:
     return _names(line.text) if "text" in (line.mode or "") else ("",) * len(line.x) * (line.mode == "markers")
 
 
-def _digits(template: str | None) -> int | None:
-    """Of the numbers in cells, written as "%{text:.3f}"."""
-    found = re.fullmatch(r"%\{text:\.(\d)f\}", template or "")
-    return int(found[1]) if found else None
+def _digits(written: Any) -> int | None:
+    """Of the numbers in cells, where any are written."""
+    number = next((word for row in written for word in row if word), None)
+    return None if number is None else len(number.partition(".")[2])
 
 
 def _names(words: Any) -> tuple[str, ...]:

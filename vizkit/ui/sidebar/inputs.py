@@ -33,7 +33,7 @@ AWAY = "_uploads_away"  # uploads by id, of views before one without pictures
 
 def sidebar(reads: str, compares: bool = False) -> None:
     """`reads`: what the open view reads (`views.Reads`). The rest is not there, and comes back as it was chosen.
-    `compares`: whether it is of several models."""
+    `compares`: whether its page is of several models."""
     still_here()
     _lend(compares)
     st.session_state[OFFERED] = reads
@@ -55,8 +55,8 @@ def sidebar(reads: str, compares: bool = False) -> None:
 
 
 def _lend(compares: bool) -> None:
-    """Where nobody has chosen anything, the first view of several models opens on an insect, which two know; with
-    another view the first image is back."""
+    """Where nobody has chosen anything, the first page of several models opens on an insect, which two know; with
+    another page the first image is back."""
     first, insect = samples()[0], bundled.INSECTS[0]
     now, models = st.session_state.get("image", first), chosen.models_named()
     if compares and LENT not in st.session_state:

@@ -14,6 +14,7 @@ from vizkit.analysis.attention.feature_strength import feature_strength
 from vizkit.analysis.attribution.methods import METHODS
 from vizkit.analysis.comparison.average_map import average, laid, strongest, times_equal
 from vizkit.analysis.remarks.maps import of_models
+from vizkit.analysis.remarks.places import cover
 from vizkit.analysis.remarks.remark import joined, percent
 from vizkit.datasets import samples
 from vizkit.figure.scales import SHARES, SIGNED_SHARES, Scale
@@ -119,7 +120,9 @@ class SideBySide(Decision, OfImages):
             rows.sort(key=lambda row: (row[0].differ, row[0].apart or 0.0), reverse=True)
         if self.differ:
             rows = [row for row in rows if row[0].differ]
-        yield Said(" ".join(filter(None, (answers.said, self.said(of, found)))))
+        maps = {each.name: those(column) for each, column in zip(of, zip(*found, strict=True), strict=True)}
+        here = "" if rows and self.over == MANY else self.said(of, maps, len(found))
+        yield Said(" ".join(filter(None, (answers.said, here))))
         if alone := len(of) == 1:
             yield Hint("The page compares models: choose a second one, and it stands beside this one.")
             yield Link("See two models on a drawn insect", replace(self, images=()), image=samples.INSECTS[0])
@@ -130,14 +133,13 @@ class SideBySide(Decision, OfImages):
         if not rows:
             yield Line("All models that can be compared give the same first class for every image.")
         elif self.over == THESE:
-            maps = {each.name: those(column) for each, column in zip(of, zip(*found, strict=True), strict=True)}
-            yield self.grid(of, answers, rows, {name: mean_of(each) for name, each in maps.items()}, len(found))
+            yield self.grid(of, answers, rows, maps, len(found))
             if any(each.loaded.classifies for each in of):  # the others are insects or digits
                 yield Link(f"Average over {MANY}", replace(self, over=MANY))
         else:
-            show = partial(self.grid, of, answers, rows, images=OTHERS)
             words = f"The average over {OTHERS} images"
-            yield every_model(of, words, self.key_of_many, self.over_many, lambda means: [show(means)])
+            yield every_model(of, words, self.key_of_many, self.over_many, partial(self.of_many, of, answers, rows))
+            yield Link(f"Average over {THESE}", replace(self, over=THESE))
         yield from map(Line, answers.unmatched())
         yield from () if alone else known(of)
         if len(images) > 1 and answers.comparable:
@@ -150,10 +152,11 @@ class SideBySide(Decision, OfImages):
         of: Sequence[Subject],
         answers: Answers,
         rows: Sequence[tuple[Row, Sequence[Found | str]]],
-        means: Mapping[str, Tensor],
+        maps: Mapping[str, Sequence[Found]],
         images: int,
     ) -> Grid:
-        """Every image of `rows` in every model, and last the mean of each model's maps over so many `images`."""
+        """Every image of `rows` in every model, and last the mean of each model's `maps`, of so many `images`."""
+        means = {name: mean_of(each) for name, each in maps.items()}
         scale = scale_of([one for _, found in rows for one in those(found)])
         shown = [
             tuple((tile_of(one, answers, row, place, scale), row.of[place]) for place, one in enumerate(found))
@@ -174,6 +177,17 @@ class SideBySide(Decision, OfImages):
             of[0].image,
             len(rows),
         )
+
+    def of_many(
+        self,
+        of: Sequence[Subject],
+        answers: Answers,
+        rows: Sequence[tuple[Row, Sequence[Found | str]]],
+        maps: Mapping[str, Sequence[Found]],
+    ) -> Blocks:
+        if len(maps) == len(of):
+            yield Said(self.said(of, maps, OTHERS))
+        yield self.grid(of, answers, rows, maps, OTHERS)
 
     # ---- one map -----------------------------------------------------------------------------------------------------
     def key(self, of: Subject) -> Hashable:
@@ -197,8 +211,10 @@ class SideBySide(Decision, OfImages):
 
     def named(self, of: Subject) -> str:
         """A model with what its maps are."""
-        kind = "responses" if self.responds(of) else "attention" if self.method == LAYER else TITLES[self.method]
-        return f"{of.name} ({kind})"
+        return f"{of.name} ({self.quantity(of)})"
+
+    def quantity(self, of: Subject) -> str:
+        return "responses" if self.responds(of) else "attention" if self.method == LAYER else TITLES[self.method]
 
     def of_class(self, of: Subject) -> tuple[Tensor, bool]:
         made = of.explanation(self.method, *self.asked(of))
@@ -222,38 +238,43 @@ class SideBySide(Decision, OfImages):
         return torch.stack(maps).mean(0), False
 
     # ---- all of them -------------------------------------------------------------------------------------------------
-    def said(self, of: Sequence[Subject], found: Sequence[Sequence[Found | str]]) -> str:
+    def said(self, of: Sequence[Subject], maps: Mapping[str, Sequence[Found]], images: int) -> str:
         """On drawn insects which model has most of its map on them, else whose maps have most on few places, all on
-        the coarsest grid among them, for large places hold more; of two kinds each is named."""
-        mixed = len({*map(self.responds, of)}) > 1
-        every = {
-            self.named(each) if mixed else each.name: maps
-            for each, column in zip(of, zip(*found, strict=True), strict=True)
-            if (maps := those(column))
-        }
-        grids = {each.heat.shape for maps in every.values() for each in maps}
+        the coarsest grid among them, for large places hold more. Attention and responses are not ranked together."""
+        every = [each for found in maps.values() for each in found]
+        grids = {each.heat.shape for each in every}
         grid = tuple(min(sides) for sides in zip(*grids, strict=True))
-        insects = [each.covered for maps in every.values() for each in maps]
-        covered = [float(each.mean()) for each in insects if each is not None]
-        drawn = bool(covered) and len(covered) == len(insects)
-        where = "on the strongest tenth of the places"
-        if drawn:
-            where = f"on the insect, which covers {percent(sum(covered) / len(covered))} of the image"
-        where += f", on one grid of {grid[0]} × {grid[1]}" if len(grids) > 1 else ""
-        shares = {name: sum(share(each, grid, drawn) for each in maps) / len(maps) for name, maps in every.items()}
-        return of_models(shares, where, len(found)) or ""
+        covered = [float(each.covered.mean()) for each in every if each.covered is not None]
+        drawn = bool(covered) and len(covered) == len(every)
+        where = "on the insect" if drawn else "on the strongest tenth of the places"
+        more = f", which covers {percent(sum(covered) / len(covered))} of the image" if drawn else ""
+        more += f", on one grid of {grid[0]} × {grid[1]}" if len(grids) > 1 else ""
+        shares = {
+            name: sum(share(each, grid, drawn) for each in found) / len(found) for name, found in maps.items() if found
+        }
+        kinds = [*dict.fromkeys(map(self.quantity, of))]
+        words = []
+        for kind in kinds:
+            alike = {each.name: shares[each.name] for each in of if each.name in shares and self.quantity(each) == kind}
+            its = "map" if len(kinds) == 1 else kind
+            words.append(of_models(alike, f"{where}{', another quantity' if words else more}", images, its))
+        return " ".join(filter(None, words))
 
     def key_of_many(self, of: Subject) -> Hashable:
         return OfModel(("average", of.weights, self.key(of)))
 
-    def over_many(self, of: Subject, progress: Callable[[int, int], None]) -> Tensor:
-        """The mean map over images of what the model knows."""
-        found = []
-        for index, (rgb, _) in enumerate(others(of)):
-            one = self.found(Subject(of.open, rgb, model=of.model, point=of.point))
-            found += those([one])
+    def over_many(self, of: Subject, progress: Callable[[int, int], None]) -> list[Found]:
+        """The maps of images of what the model knows."""
+        found, images = list[Found](), others(of)
+        for index, (rgb, _) in enumerate(images):
+            one = Subject(of.open, rgb, model=of.model, point=of.point)
+            insect = images.source.insect(index)
+            for each in those([self.found(one)]):
+                mask = None if insect is None else torch.from_numpy(insect.insect).float()
+                covered = None if mask is None else cover(mask, one.box_xyxy, (each.heat.shape[0], each.heat.shape[1]))
+                found.append(replace(each, covered=covered))
             progress(index + 1, OTHERS)
-        return mean_of(found)
+        return found
 
 
 def others(of: Subject) -> "ImageSet":

@@ -10,7 +10,7 @@ from vizkit.analysis.attention.attention_map import attention_map, layers
 from vizkit.analysis.attribution.explaining import METHODS, explain, why_not
 from vizkit.analysis.attribution.rollout import rollout_masses
 from vizkit.analysis.attribution.subject import cells_of, on_cells
-from vizkit.figure.scales import Scale, robust
+from vizkit.figure.scales import SIGNED_SHARES, Scale
 from vizkit.from_json import ReportError
 from vizkit.geometry import cell_of, id_at
 from vizkit.heads import LIKENESS
@@ -142,7 +142,7 @@ def compared(
     tiles = [Tile(name, each.float().numpy(), scale=scale) for name, each in zip(names, maps, strict=True)]
     words = f"{title}, all on one scale"
     if maps[now] is not before:
-        own, (one, other) = robust([moved], "×", signed=True), (names[at].partition(": ")[0] for at in (now, 0))
-        tiles.append(Tile(f"{other} → {one}: more (red), less (blue)", moved, scale=own))
-        words += ", the difference on its own"
+        fixed, (one, other) = replace(SIGNED_SHARES, equal=1.0), (names[at].partition(": ")[0] for at in (now, 0))
+        tiles.append(Tile(f"{other} → {one}: more (red), less (blue)", moved, scale=fixed))
+        words += "; that of differences is the same for all changes"
     yield Tiles(words, tuple(tiles), title, tile_px=150, **picks)

@@ -151,7 +151,11 @@ class Lenses(Among, Decision):
         compared += [label for label, _ in head.top(of.seen.logits, NEAREST)[1:]] if head is LIKENESS else []
         leading = frequent(lens.logits.argmax(-1)[None], MOST_NAMED) if lens is not None and head.exclusive else []
         compared += [label for label, _ in leading if label not in compared]  # whoever is first somewhere has a line
-        added = "" if made is None else of_contributions(self.name(of), made.heads, made.mlp, made.logit, made.before)
+        added = (
+            ""
+            if made is None
+            else of_contributions(self.name(of), made.heads, made.attention, made.mlp, made.logit, made.before)
+        )
         first = added if lens is None else read_off(of, lens, target)
         yield Said(first)
         yield Answered(of.loaded)

@@ -123,7 +123,8 @@ class Smallest(Among):
         curve = (Heading(begun(what)), Chart(line, f"{begun(what)} by the number of {taken}"))
         left = Heading(f"The {taken} in the order in which they were taken"), self.picture(of, result)
         other = next(((of.loaded.label(each), high) for each, high in rivals), ("", 0.0))
-        yield Said(of_smallest(result, taken, name, head, instead, other))
+        had = float(head.values(of.seen.logits)[head.target(of.seen.logits)])
+        yield Said(of_smallest(result, taken, name, head, instead, other, had))
         yield Answered(of.loaded)
         yield Columns((left, curve), (1, 1))
         if len(result.order) > 1:
@@ -191,5 +192,5 @@ def numbered_heads(counts: Sequence[int], order: Sequence[int]) -> "object":
         quantity="taken as number",
         limit=float(max(1, len(order))),
     )
-    figure.update_xaxes(type="category")
-    return figure.update_yaxes(type="category")
+    figure.update_xaxes(type="category", showgrid=False)
+    return figure.update_yaxes(type="category", showgrid=False)

@@ -173,10 +173,12 @@ class Switches(Among):
         count = f"{sum(at.heads)} heads" if at.heads else f"{at.grid[0] * at.grid[1]} patches"
         names, before, after = zip(*((each.name, each.before, each.after) for each in rows), strict=True)
         if not changes:
+            if of.among:  # of its own likeness, which is 1, there is nothing to say
+                nearest = f"{names[1]}, at a likeness of {head.text(before[1])}"
+                return f"With all {count} the nearest other image is {nearest}."
             answer = f"the answer is {names[0]}" if head.probable else f"the {names[0]} is"
-            nearest = f", to the nearest other image, {names[1]}, {head.text(before[1])}" if of.among else ""
             wrong = {" ✓": ", which is right", " ✗": ", which is wrong"}.get(rows[0].mark, "")
-            return f"With all {count} {answer} {head.text(before[0])}{nearest}{wrong}."
+            return f"With all {count} {answer} {head.text(before[0])}{wrong}."
         remark = first_said(of_answers(names, before, after, in_words(changes, at.heads, at.special), head))
         now, costliest = switched(changes.model, at.heads, at.special), of.find(COSTLIEST)
         if at.heads and (changes.pixels or now.cells):
