@@ -4,6 +4,7 @@ forged one sends changes nothing."""
 import re
 import shutil
 from pathlib import Path
+from urllib.parse import quote
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ PLACES = (
     "evaluate?eval_data=digits",
     "distillation",
 )
-READ_NO_MODEL = ("train?train_view=Watch",)
+READ_NO_MODEL = (f"train?train_view=Watch&run={quote(f'{hostile.NAME}vit', safe='')}",)
 
 
 @pytest.fixture
@@ -74,6 +75,10 @@ def test_no_request_leaves_for_another_host(page, server, elsewhere):
             expect(ran).to_be_visible(timeout=LONG_MS)
             chosen = page.locator("[data-testid='stSidebar'] [data-testid='stMultiSelect']").get_by_text("run:")
             expect(chosen.first).to_be_visible(timeout=LONG_MS)
+        else:
+            expect(page.locator("[data-testid='stMain']").get_by_text(hostile.HOST).first).to_be_visible(
+                timeout=LONG_MS
+            )
         expect(page.locator("img[src*='evil']")).to_have_count(0)
     assert elsewhere == []
 
