@@ -97,6 +97,7 @@ class Boxes(OfScene, View):
         "Whose box; −1: the first of a mistake, or the surest.",
         follows=True,
         inside=True,
+        belongs=("image", "source", "scene", "detector"),
         key="det_query",
     )
     place: int = number(
@@ -106,6 +107,7 @@ class Boxes(OfScene, View):
         -1,
         "Row by row from 0; −1: that under the cursor, or the middle of the surest box.",
         inside=True,
+        belongs=("image", "source", "scene"),
         key="det_place",
     )
 

@@ -109,7 +109,8 @@ def as_it_is(view: "Enlarge") -> bool:
 def place_of(what: str, key: str, when: Callable[["Enlarge"], bool]) -> Any:
     words, help = {BLURRED: "most blurred"}, f"By default that of {what} which bicubic interpolation blurs most."
     options = BLURRED, "patch"
-    return query("Place", help, options=options, default=BLURRED, words=words, inside=True, key=key, when=when)
+    more: Any = {"inside": True, "belongs": ("image", "side"), "key": key, "when": when}
+    return query("Place", help, options=options, default=BLURRED, words=words, **more)
 
 
 def where_known(*names: str) -> Callable[..., Sequence[str]]:
@@ -170,6 +171,7 @@ class Enlarge(View):
         "The reference, in its pixels; what leaves it on one side comes in on the other.",
         key="sr_moved",
         inside=True,
+        belongs=("image", "reference"),
         runs=True,
         when=shrunk,
     )
