@@ -150,7 +150,7 @@ class Enlarge(View):
     second: str = choice(
         "Reference",
         lambda of: [NO_REFERENCE, *others(of)],
-        "An image that shows the like from nearer, best one of your uploads in the sidebar. One of more than "
+        "An image that shows the same thing from nearer, best one of your uploads in the sidebar. One of more than "
         "512 × 512 pixels is shrunk.",
         default=NO_REFERENCE,
         words={NO_REFERENCE: NO_REFERENCE},
@@ -346,13 +346,13 @@ class Enlarge(View):
         first = part[0].start, part[1].start
         whole = judged(of.rgb, plain, pixels) if every else ""
         yield Said(said or whole or judged(of.rgb[part], plain[shown], pixels[shown], part=True))
+        if second is None:
+            yield Line(NO_COPY)
+            yield Hint("Choose a reference that shows the same thing from nearer.")
         drawn = Transfer(of.rgb, plain[shown], pixels[shown], ("bicubic", network), at, first, **taken)
         yield canvas_of(drawn, "spot")
         if every:
             yield Download("All pixels (PNG)", partial(png_of, pixels))
-        if second is None:
-            yield Line(NO_COPY)
-            yield Hint("Choose an image that shows the like from nearer.")
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
     def numbers(self, made: Results) -> dict[str, np.ndarray]:
