@@ -50,7 +50,7 @@ def test_mistakes_come_with_their_reasons():
         "Scene 1: 3 of 5 insects found, 2 boxes too many, 1 of them said twice (score 0.50 or more)."
     )
     notes = [word.partition(" · ")[2] for word in words(drawn["panels"][0]) if word]
-    assert sorted(notes) == ["", "", "", "missed", "missed", "said twice", "wrong class"], "as in Many scenes"
+    assert sorted(notes) == ["", "", "", "missed", "missed", "said twice", "wrong class and place"], "as in Many scenes"
     says = dict(drawn["says"])
     assert any("query 7, which should find it, calls it mosquito larva (53 %" in each for each in says.values())
     assert says[drawn["chosen"]].startswith("The box alderfly larva of query 15 is too many"), "failures first"
@@ -158,7 +158,7 @@ def test_the_cheapest_pair_first_costs_more_where_the_view_opens():
     assert [*colours] == ["greedy, cheapest pair first", "Hungarian, least in all"]
     assert {*colours.values()} == {shape.line.color for shape in chart.layout.shapes}
     assert next(shape for shape in habits.layout.shapes if shape.line.width == 3).x0 == 12 % 4 - 0.5, "query 12"
-    assert "Query 4 is matched with 2 dragonfly nymph" in lines(shown(Queries(scene=541))[2]), (
+    assert "Query 4 is matched with 4 dragonfly nymph" in lines(shown(Queries(scene=541))[2]), (
         "by Boxes query 5 finds it"
     )
     drawn, said, blocks = shown(Queries(scene=2))
