@@ -76,8 +76,6 @@ TOLD = (
     " In the tiles below the result is off the true image by {own} of full brightness on average, that without a "
     "reference by {plain}, bicubic interpolation by {bicubic}."
 )
-
-
 MOVED = (
     " Moved, the reference has all its pixels still, for what leaves it on one side comes in on the other: it may be "
     "worth more as well as less."
@@ -107,10 +105,9 @@ def as_it_is(view: "Enlarge") -> bool:
 
 
 def place_of(what: str, key: str, when: Callable[["Enlarge"], bool]) -> Any:
-    words, help = {BLURRED: "most blurred"}, f"By default that of {what} which bicubic interpolation blurs most."
-    options = BLURRED, "patch"
-    more: Any = {"inside": True, "belongs": ("image", "side"), "key": key, "when": when}
-    return query("Place", help, options=options, default=BLURRED, words=words, **more)
+    help = f"By default that of {what} which bicubic interpolation blurs most."
+    more: Any = {"options": (BLURRED, "patch"), "belongs": ("image", "side"), "key": key, "when": when}
+    return query("Place", help, default=BLURRED, words={BLURRED: "most blurred"}, inside=True, **more)
 
 
 def where_known(*names: str) -> Callable[..., Sequence[str]]:
