@@ -47,10 +47,10 @@ def words(panel):
 def test_mistakes_come_with_their_reasons():
     drawn, said, _ = shown(Boxes(scene=1))
     assert said.startswith(
-        "Scene 1: 3 of 5 insects found, 2 boxes too many, 1 of them said again (score 0.50 or more)."
+        "Scene 1: 3 of 5 insects found, 2 boxes too many, 1 of them said twice (score 0.50 or more)."
     )
     notes = [word.partition(" · ")[2] for word in words(drawn["panels"][0]) if word]
-    assert sorted(notes) == ["", "", "", "again", "missed", "missed", "too many"]
+    assert sorted(notes) == ["", "", "", "missed", "missed", "said twice", "wrong class and place"], "as in Many scenes"
     says = dict(drawn["says"])
     assert any("query 7, which should find it, calls it mosquito larva (53 %" in each for each in says.values())
     assert says[drawn["chosen"]].startswith("The box alderfly larva of query 15 is too many"), "failures first"
@@ -89,7 +89,7 @@ def test_queries_that_know_nothing_of_each_other_say_things_twice():
     drawn, said, blocks = shown(Boxes(scene=6, self_attention=False))
     assert said == (
         "Scene 6 after layer 3, where each query looks at itself alone: 4 of 4 insects found, 5 boxes too many, all "
-        "said again; where queries look at each other: 4 of 4 insects found, no box too many."
+        "said twice; where queries look at each other: 4 of 4 insects found, no box too many."
     )
     assert lines(blocks).endswith(NO_MASKS)
     assert "which is surer, has found this" in dict(drawn["says"])[drawn["chosen"]]
@@ -118,7 +118,7 @@ def test_of_no_query_two_sentences_contradict_each_other(scene, self_attention):
             assert each.surer is not None
             assert scores[each.surer] >= scores[each.query]
     again = [each for each in too_many if each.thing is not None and each.label == given.things.labels[each.thing]]
-    assert given.found(said)[1].doubles == len(again), "as many are said again as are said to be"
+    assert given.found(said)[1].doubles == len(again), "as many are said twice as are said to be"
 
 
 def test_the_box_of_a_query_after_the_layers_before_is_shown_with_it():
@@ -158,6 +158,9 @@ def test_the_cheapest_pair_first_costs_more_where_the_view_opens():
     assert [*colours] == ["greedy, cheapest pair first", "Hungarian, least in all"]
     assert {*colours.values()} == {shape.line.color for shape in chart.layout.shapes}
     assert next(shape for shape in habits.layout.shapes if shape.line.width == 3).x0 == 12 % 4 - 0.5, "query 12"
+    assert "Query 4 is matched with 4 dragonfly nymph" in lines(shown(Queries(scene=541))[2]), (
+        "by Boxes query 5 finds it"
+    )
     drawn, said, blocks = shown(Queries(scene=2))
     assert "Hungarian and greedy choose the same" in said
     assert [panel["title"][:28] for panel in drawn["panels"]] == ["Hungarian and greedy: cost 6"], "once"
@@ -282,7 +285,7 @@ def test_every_colour_is_named_where_it_stands():
 
 def test_the_page_opens_on_a_scene_with_something_to_learn_in_both_views():
     drawn, said, _ = shown(Boxes())
-    assert said.startswith("Scene 541: 4 of 4 insects found, 1 box too many, said again")
+    assert said.startswith("Scene 541: 4 of 4 insects found, 1 box too many, said twice")
     things = Boxes().given(OF_SCENES).things.boxes_cxcywh
     apart = (things[:, None, :2] - things[:, :2]).abs() - (things[:, None, 2:] + things[:, 2:]) / 2
     assert apart.amax(-1).fill_diagonal_(1).min() > -0.05, "no knot of boxes"
@@ -292,7 +295,7 @@ def test_the_page_opens_on_a_scene_with_something_to_learn_in_both_views():
 @pytest.mark.parametrize(
     "query, layers",
     [
-        (5, {1: "alderfly larva 21 %, below 0.50", 3: "alderfly larva 93.9 % · again"}),
+        (5, {1: "alderfly larva 21 %, below 0.50", 3: "alderfly larva 93.9 % · said twice"}),
         (-1, {1: "alderfly larva 21 %, below 0.50"}),
     ],
 )
@@ -328,6 +331,9 @@ def test_on_paper_no_word_hides_another_and_that_of_the_chosen_box_is_there():
     chosen = next(frame["word"] for frame in named if frame["id"] == canvas.data["chosen"] and frame["colour"] == WRONG)
     assert chosen in [mark.text for mark in marks if isinstance(mark, Words)]
     assert 5 < len(spots) < len(named), "only those that can be read where they belong"
+    drawn = [mark.text for mark in marks if isinstance(mark, Words)]
+    insects = [each for each in named if each["colour"] in (WHITE, RIGHT)]
+    assert all(each["word"] in drawn for each in insects), "every insect, missed or found"
     assert not [(one, other) for at, one in enumerate(spots) for other in spots[:at] if meet(one, other)]
 
 

@@ -75,7 +75,7 @@ def test_left_of_the_bar_and_right_of_it():
 
 
 def test_the_bar_goes_through_the_chosen_place_of_the_part_that_is_drawn_nearer():
-    wide = transfer(small=grey(2, 10), left=grey(8, 40), right=grey(8, 40, 9))
+    wide = transfer(small=grey(2, 10), left=grey(8, 40), right=grey(8, 40, 9), truth=grey(8, 40))
     for zoom, column, first, share in (
         (1, 0, 0, 0.05),
         (1, 9, 0, 0.95),
@@ -86,8 +86,9 @@ def test_the_bar_goes_through_the_chosen_place_of_the_part_that_is_drawn_nearer(
         one = replace(wide, at=(0, column), zoom=zoom)
         assert (one.drawn[1].start, one.near(one.right).shape[1]) == (first, 40 // zoom)
         assert one.bar == pytest.approx(share)
-    frames = [mark for mark in one.marks(300.0)[0] if isinstance(mark, Outline) and mark.colour == "#f59e0b"]
-    small, result = frames[:2]
+    frames = [mark for mark in one.marks(300.0)[0] if isinstance(mark, Outline) and mark.colour == "#ffffff"]
+    small, result = frames  # not orange, as the place is
+    assert "Part of the true image" in [mark.text for mark in one.marks(900.0)[0] if isinstance(mark, Words)]
     assert (small.x, small.width) == pytest.approx((result.x, result.width)), "both show where the part lies"
 
 

@@ -25,6 +25,7 @@ from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
 MOST_BUTTONS = 5  # of a choice beside one another; more are a list
+LAST = 2  # of what is asked: after what few change, to which it may belong
 SAID = ("choice", "number", "layer", "head", "query", "switch")  # of which `ask` says what a link cannot have
 _NONE = object()
 SLIDER_PX, SCRUBBER_PX, LIST_PX, MOST_LIST_PX, HEAD_PX, TEXT_PX = 150, 270, 150, 320, 110, 480
@@ -38,17 +39,19 @@ def ask(
     asked = controls(cls)
     values, drawn, refused = dict(given), next(iter(OPACITIES)), list[str]()
 
-    def choose(rare: bool) -> None:
+    def choose(turn: int) -> None:
         for name in asked:
             control = controls(cls(**values))[name]
-            if name in given or control.more is not rare or not (control.when is None or control.when(cls(**values))):
+            later = LAST if control.belongs else int(control.more)
+            if name in given or later != turn or not (control.when is None or control.when(cls(**values))):
                 continue
             key, default = key_of(entry, name, control), cls.__dataclass_fields__[name].default
             linked = None if key in st.session_state else st.query_params.get(key)
             if control.kind == "choice" and callable(control.options) and len(known := options(control, of)) == 1:
                 values[name] = known[0]  # these models leave nothing to choose
             elif control.inside:
-                values[name] = _told(key, control, partial(setting, cls(**values), name, of=of), default)
+                told = _told(key, control, partial(setting, cls(**values), name, of=of), default)
+                values[name] = _still(key, control, {"image": of[0].image, **values}, told, default)
             else:
                 values[name] = WIDGETS[control.kind](key, control, of, default)
             if linked and (sentence := not_here(control, linked, of)):
@@ -58,11 +61,12 @@ def ask(
                 refused.append(said)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choose(rare=False)
+        choose(0)
         if not given and (cls.overlays or any(control.more for control in asked.values())):
             with more():
-                choose(rare=True)
+                choose(1)
                 drawn = choose_drawing() if cls.overlays else drawn
+    choose(LAST)
     for name in asked:
         if asked[name].kind == "run" and name not in given:
             run_choice.say_missing(values[name])
@@ -84,12 +88,24 @@ def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
 
 
 def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) -> Any:
-    """What the picture itself has set, else the address; it is kept there without a widget."""
+    """What the picture itself has set, else the address."""
     value = default
     with contextlib.suppress(ControlError):
         known = st.session_state.get(key, st.query_params.get(key, ""))
         known = from_text(control, known) if isinstance(known, str) else known  # widgets of heads hold texts
         value = default if known is None else read(known)
+    return value
+
+
+def _still(key: str, control: Control, values: Mapping[str, Any], value: Any, default: Any) -> Any:
+    """What the picture has set, the usual where what it belongs to is another since; it is kept in the address."""
+    if control.belongs:
+        held, to = f"_{key}_of", [values.get(name) for name in control.belongs]
+        before, last = st.session_state.get(held, (to, default))
+        if before != to and value == last:
+            st.session_state.pop(key, None)
+            value = default
+        st.session_state[held] = to, value
     if value == default:
         drop(key)
     else:
@@ -206,6 +222,7 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
     place = st.container(key=f"{PLAYED}{key}") if control.plays else contextlib.nullcontext()
     with place:
         if control.typed:
+            _untyped(key, default or low)
             value = st.number_input(control.label, low, high, default or low, step, **shown)
         elif places:
             value = st.select_slider(control.label, places, high if default is None else default, _number, **shown)
@@ -218,6 +235,14 @@ def _slider(key: str, control: Control, of: Sequence[Subject], default: int | fl
         with st.container(width=SCRUBBER_PX):
             scrubber(f"{key}_play", key, control, [kind(step) for step in control.steps(of)], value)
     return None if default is None and (value == control.usual(of) if control.usual else value >= high) else value
+
+
+def _untyped(key: str, usual: int | float) -> None:
+    """What nobody has typed is the usual one of this view, where another of the page has another."""
+    former = st.session_state.get(f"_{key}_usual", usual)
+    if former != usual and st.session_state.get(key) == former:
+        st.session_state[key] = usual
+    st.session_state[f"_{key}_usual"] = usual
 
 
 def _settled(control: Control, of: Sequence[Subject]) -> bool:

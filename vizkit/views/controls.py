@@ -56,6 +56,7 @@ class Control:
     has no element for it; it is in the link, on the command line and in a notebook as any other. `examples`: of a text,
     the first of which "" stands for; of several all that () stands for. `most`: of several, how many. `follows`: its
     functions depend on other settings, and are given them as `view`.
+    `belongs`: the fields, or "image", with any of which one that is `inside` becomes the usual one again.
     `typed`: a number that is no quantity. `usual`: of a layer, what None stands for where it is not the last.
     `pictures`: its options are `Subject.others`, of which a link may name one that is not here. `meant`: which option
     a text stands for that is none, of these subjects; ControlError where there is none. `zips`: of a folder, whether a
@@ -85,6 +86,7 @@ class Control:
     pictures: bool = False
     zips: bool = False
     typed: bool = False
+    belongs: tuple[str, ...] = ()
     usual: Callable[[Sequence[Any]], int] | None = None
     meant: Callable[..., str] | None = None
 

@@ -24,10 +24,10 @@ def found(boxes, threshold):
 
 def test_boxes_are_counted_against_what_there_is():
     said = found(Boxes(5, doubles=1, right=3, things=5), 0.5)
-    assert said == "Scene 2: 3 of 5 insects found, 2 boxes too many, 1 of them said again (score 0.50 or more)."
+    assert said == "Scene 2: 3 of 5 insects found, 2 boxes too many, 1 of them said twice (score 0.50 or more)."
     assert found(Boxes(5, right=4, things=5), 0.5).startswith("Scene 2: 4 of 5 insects found, 1 box too many (")
     assert found(Boxes(1, right=1, things=1), 0.5).startswith("Scene 2: 1 of 1 insect found, no box too many (")
-    assert ", 1 box too many, said again (" in found(Boxes(5, doubles=1, right=4, things=5), 0.5)
+    assert ", 1 box too many, said twice (" in found(Boxes(5, doubles=1, right=4, things=5), 0.5)
     assert found(Boxes(0, right=0, things=2), 0.5).startswith("Scene 2: 0 of 2 insects found, no box too many (")
 
 
@@ -38,14 +38,14 @@ def test_where_there_is_nothing_every_box_is_too_many():
 
 def test_where_nobody_knows_boxes_are_counted_alone():
     assert found(Boxes(1), 0.5) == "Scene 2: 1 box (score 0.50 or more)."
-    assert found(Boxes(4, doubles=2), 0.5) == "Scene 2: 4 boxes, 2 of them said again (score 0.50 or more)."
+    assert found(Boxes(4, doubles=2), 0.5) == "Scene 2: 4 boxes, 2 of them said twice (score 0.50 or more)."
 
 
 def test_queries_together_and_alone():
     said = of_doubles(3, Boxes(4, 0, 4, 4), Boxes(9, 5, 4, 4), "scene 2")
     assert said == (
         "Scene 2 after layer 3, where each query looks at itself alone: 4 of 4 insects found, 5 boxes too many, all "
-        "said again; where queries look at each other: 4 of 4 insects found, no box too many."
+        "said twice; where queries look at each other: 4 of 4 insects found, no box too many."
     )
 
 
@@ -102,5 +102,5 @@ def test_scores_and_boxes_from_layer_to_layer_and_habits():
     assert of_cost(3, "1 leech", 0.25, 1.0, 0.5) == (
         "Query 3 for 1 leech costs 1.75: 0.25 for the class + 1.00 for the distance + 0.50 for the overlap."
     )
-    assert of_habit(2, ["leech", "snail", "leech"]) == "Query 2: 3 boxes, most often leech (67 %)."
+    assert of_habit(2, ["leech", "snail", "leech"]) == "Query 2: 3 boxes, most often leech (2 of 3)."
     assert of_habit(2, []) == "Query 2 said nothing that was sure enough."

@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 
 import vizkit.ui
-from tests.ui.conftest import ROOT, forged, sent_to, until_done
+from tests.ui.conftest import ROOT, choose, forged, sent_to, texts, until_done
 from tests.ui.test_views import opened
 from vizkit.figure.canvas.scripts import SCRIPTS
 from vizkit.ui import canvas
@@ -236,6 +236,21 @@ def test_what_a_canvas_tells_that_has_left_the_page_is_dropped(monkeypatch):
     for key in ("gone", "there"):
         canvas.hear(key, "step", below(2), told.append)
     assert told == [1]
+
+
+def test_what_the_picture_has_set_belongs_to_the_scene_and_the_reference_it_was_set_in(monkeypatch):
+    """A query of another scene, and how far another reference was moved."""
+    monkeypatch.setattr("vizkit.ui.host.FRAMES_BYTES", 0)
+    test = opened("detection", "Boxes", [], det_query="15", det_scene="1")
+    assert sent_to(test, "vizkit_panels")[0]["chosen"] == 15, "a link says both"
+    forged(test, "vizkit_panels", {"scene": 541})
+    assert sent_to(test, "vizkit_panels")[0]["chosen"] == 4
+    choose(test, detection_view="Queries")
+    assert "Scene 335: " in texts(test), "the scene that the view opens by itself"
+    test = opened("super_resolution", "Enlarge", [], sr_moved="13")
+    assert sent_to(test, "vizkit_transfer")[0]["moved"] == 13
+    choose(test, sr_reference="other")
+    assert sent_to(test, "vizkit_transfer")[0]["moved"] == 0
 
 
 # ---- rules -----------------------------------------------------------------------------------------------------------

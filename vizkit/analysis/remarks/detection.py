@@ -25,10 +25,10 @@ class Boxes(NamedTuple):
 
     @property
     def words(self) -> str:
-        """ "4 of 5 insects found, 2 boxes too many, 1 of them said again"."""
+        """ "4 of 5 insects found, 2 boxes too many, 1 of them said twice"."""
         more = self.count - self.right
         said = "" if more == 1 else "all " if self.doubles == more else f"{self.doubles} of them "
-        again = f", {said}said again" if self.doubles else ""
+        again = f", {said}said twice" if self.doubles else ""
         if self.things is None:
             return f"{counted(self.count, 'box', 'boxes')}{again}"
         many = f"{counted(more, 'box', 'boxes')} too many{again}" if more else "no box too many"
@@ -131,6 +131,15 @@ def of_cost(query: int, name: str, label: float, distance: float, overlap: float
     return f"Query {query} for {name} costs {label + distance + overlap:.2f}: {parts}."
 
 
+def of_another(query: int, name: str, cost: float, surer: int, other: float) -> str:
+    """Of a thing that training gives to one query while the box of another, which is surer, counts as having found it,
+    with what both cost."""
+    return (
+        f"Query {query} is matched with {name} ({cost:.2f}), though as a box query {surer} has found it ({other:.2f}): "
+        "of boxes the surest counts, while the cost weighs distance and overlap, too."
+    )
+
+
 def of_masks(things: int, found: int, quality: float) -> str:
     """`found`: those of the `things` of which a mask has the right class and an IoU above .5. `quality`: panoptic."""
     if not things:
@@ -187,7 +196,7 @@ def of_habit(query: int, names: Sequence[str]) -> str:
     if not names:
         return f"Query {query} said nothing that was sure enough."
     most, count = Counter(names).most_common(1)[0]
-    return f"Query {query}: {counted(len(names), 'box', 'boxes')}, most often {most} ({percent(count / len(names))})."
+    return f"Query {query}: {counted(len(names), 'box', 'boxes')}, most often {most} ({count} of {len(names)})."
 
 
 def _beside(seen: Own) -> str:

@@ -114,8 +114,8 @@ class Panels:
         return marks, top + 4
 
     def _rank(self, frame: Frame) -> int:
-        """Whose name takes the room first: what is shown, what is wrong."""
-        return 0 if frame.id == self.chosen else 1 if NOTE in frame.word else 2
+        """Whose name takes the room first: what is shown, every insect, missed or found, and then what is too many."""
+        return 0 if frame.id == self.chosen else 1 if frame.dashed else 2 + (NOTE in frame.word)
 
     def _panel(self, panel: Panel, x: float, y: float, side: float) -> Drawn:
         rgb = self.rgb

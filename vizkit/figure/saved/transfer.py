@@ -137,7 +137,9 @@ class Transfer:
             scale = between(*RELEVANCE)
             reference = overlay(reference, self.relevance, whole_box(reference), scale=scale, floor=0.0, ceiling=NEAR)
         rows, columns = self.small.shape[:2]
+        part = tuple(each.stop - each.start for each in self.drawn)
         true = f"True image, {self.truth.shape[1]} × {self.truth.shape[0]}"
+        true = true if part == (rows, columns) else "Part of the true image"
         truth = self.near(self.truth) if self.truth.size else self.truth
         pictures = [(f"Input, {columns} × {rows}", self.small), (true, truth), ("", own)]
         pictures = [(title, rgb) for title, rgb in (*pictures, ("Reference", reference)) if rgb.size]
@@ -150,8 +152,7 @@ class Transfer:
             placed[title] = Raster(rgb, x, top, wide, tall)
             marks += [placed[title], Words(title, x, SIZE, SIZE)]
             x += room + GAP
-        small, part = placed[pictures[0][0]], tuple(each.stop - each.start for each in self.drawn)
-        corner = self.drawn[0].start, self.drawn[1].start
+        small, corner = placed[pictures[0][0]], (self.drawn[0].start, self.drawn[1].start)
         wholes = [small]
         if self.zoom > 1:
             wholes.append(
@@ -168,7 +169,7 @@ class Transfer:
         y = max(each.y + each.height for each in placed.values()) + 5
         for image in wholes if part != (rows, columns) else ():
             first = corner[0] + self.first[0], corner[1] + self.first[1]
-            marks += _frame(image, first, part, cell=image.rgb.shape[1] / columns)[1]
+            marks += _frame(image, first, part, image.rgb.shape[1] / columns, "#ffffff")[1]
         framed = self.here[0] - corner[0] - 1, self.here[1] - corner[1] - 1
         if true in placed:
             marks += _frame(placed[true], framed)[1]
@@ -233,13 +234,15 @@ def around(place: Place, size_hw: Place, part_hw: Place) -> Part:
     return rows, columns
 
 
-def _frame(of: Raster, first: Place, size_hw: Place = (3, 3), cell: float = CELL) -> tuple[Box, list[Mark]]:
+def _frame(
+    of: Raster, first: Place, size_hw: Place = (3, 3), cell: float = CELL, colour: str = LINE
+) -> tuple[Box, list[Mark]]:
     """((middle x, y, half of its width and height), its outlines) of so many places, `cell` pixels wide."""
     (row, column), (rows, columns), (tall, wide) = first, size_hw, of.rgb.shape[:2]
     high, broad = cell * of.height / tall, cell * of.width / wide
     half_width, half_height = columns * broad / 2, rows * high / 2
     x, y = of.x + column * broad, of.y + row * high
-    drawn = [Outline(x, y, 2 * half_width, 2 * half_height, *ink) for ink in INKS]
+    drawn = [Outline(x, y, 2 * half_width, 2 * half_height, *ink) for ink in (INKS[0], (colour, INKS[1][1]))]
     return (x + half_width, y + half_height, half_width, half_height), list[Mark](drawn)
 
 

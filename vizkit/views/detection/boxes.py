@@ -97,6 +97,7 @@ class Boxes(OfScene, View):
         "Whose box; −1: the first of a mistake, or the surest.",
         follows=True,
         inside=True,
+        belongs=("image", "source", "scene", "detector"),
         key="det_query",
     )
     place: int = number(
@@ -106,6 +107,7 @@ class Boxes(OfScene, View):
         -1,
         "Row by row from 0; −1: that under the cursor, or the middle of the surest box.",
         inside=True,
+        belongs=("image", "source", "scene"),
         key="det_place",
     )
 
@@ -114,7 +116,7 @@ class Boxes(OfScene, View):
         "in the chosen decoder layer, and the cells that speak for its class through all layers; dotted, its box "
         "after the layers before, and after this one where its score is too low. A click keeps it, over all layers. An "
         "insect is found by the surest box of its class that overlaps it by an IoU of 0.5 or more; every other box is "
-        "too many, “again” where a surer one has found its insect. "
+        "too many, and called what Many scenes calls it: badly placed, of the wrong class, said twice, out of nothing. "
         "The query that should find a missed insect is that with which training would match it (Queries). A pixel "
         "belongs to the query whose mask is surest there; panoptic quality counts a mask as right above an IoU of 0.5, "
         "with the right class. Of a place: the weights with which it gathers from all places, before any query asks.",

@@ -89,9 +89,25 @@ class Detectors(View):
     score: float = number(
         "Score from", 0.05, 0.95, SURE, "Boxes below it are no mistakes.", step=0.05, more=True, key="eval_score"
     )
-    scene: int = number("Scene", 0, MOST, 0, "0: the one with most mistakes.", inside=True, key="eval_scene")
+    scene: int = number(
+        "Scene",
+        0,
+        MOST,
+        0,
+        "0: the one with most mistakes.",
+        inside=True,
+        belongs=("evaluated", "label", "kind"),
+        key="eval_scene",
+    )
     box: int = number(
-        "Box", -1, MOST, -1, "Of the scene; −1: the first that is a mistake.", inside=True, key="eval_box"
+        "Box",
+        -1,
+        MOST,
+        -1,
+        "Of the scene; −1: the first that is a mistake.",
+        inside=True,
+        belongs=("evaluated", "model", "score", "scene"),
+        key="eval_box",
     )
 
     by_name: ClassVar = True

@@ -1,5 +1,6 @@
 """Queries: which query stands for which thing while a DETR learns, what that costs, and the habits that follow."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vizkit.analysis.detection.boxes import corners
-from vizkit.analysis.remarks.detection import of_cost, of_habit, of_habits, of_matching
+from vizkit.analysis.remarks.detection import of_another, of_cost, of_habit, of_habits, of_matching
 from vizkit.figure.detection.cost_matrix import cost_matrix
 from vizkit.figure.detection.on_picture import Frame, Panel
 from vizkit.figure.detection.query_habits import habits as habits_figure
@@ -15,7 +16,18 @@ from vizkit.figure.palette import CLASSES
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import Blocks, Chart, Job, Later, Line, Link, Numbers, Part, Said
 from vizkit.views.controls import layer, number
-from vizkit.views.detection.scene import BUNDLED, DIFFER, Given, OfScene, depth, last_query, numbered, of_scene, shipped
+from vizkit.views.detection.scene import (
+    BUNDLED,
+    DIFFER,
+    SURE,
+    Given,
+    OfScene,
+    depth,
+    last_query,
+    numbered,
+    of_scene,
+    shipped,
+)
 from vizkit.views.subject import OfModel, Subject
 from vizkit.views.view import How, View
 
@@ -140,9 +152,30 @@ class Queries(OfScene, View):
             parts = ("label", "distance", "overlap")
             cost = (getattr(self, part) * float(getattr(made.each, part)[query, thing]) for part in parts)
             yield Line(of_cost(query, names[thing], *cost))
+            yield from map(Line, self.others(given, made, names))
             figure = cost_matrix(made.total.numpy(), names, made.optimal.pairs, made.greedy.pairs)
             yield Chart(figure, f"Cost of {len(boxes)} queries for {', '.join(names)}", "What each pair costs")
         yield Numbers(partial(dict, arrays, costs=made.total))
+
+    def others(self, given: Given, made: "Assigned", names: Sequence[str]) -> list[str]:
+        """Of every thing that is matched with another query than that whose box has found it."""
+        from vizkit.evaluation.scenes.mistakes import mistakes
+
+        layers, things = given.seen().layers, given.things
+        assert things is not None
+        at, best = self.at(layers), dict(made.optimal.pairs)
+        _, too_many = mistakes(layers[at], given.sure(SURE, at), things)
+        return [
+            of_another(
+                each.query,
+                names[thing],
+                float(made.total[each.query, thing]),
+                each.surer,
+                float(made.total[each.surer, thing]),
+            )
+            for each in too_many
+            if each.surer is not None and (thing := best.get(each.query)) is not None and thing == each.thing
+        ]
 
     def habits(self, given: Given, measured: "Habits") -> Blocks:
         boxes = [measured.of(each).boxes_cxcywh for each in range(measured.all_queries)]

@@ -16,7 +16,7 @@ from vizkit.analysis.remarks.detection import Boxes as Counted
 from vizkit.analysis.remarks.detection import called
 from vizkit.datasets import samples
 from vizkit.datasets.scenes.drawing import SIZES_PX, Scene, draw_scene
-from vizkit.figure.detection.on_picture import WHITE, Frame, Panel, Panels
+from vizkit.figure.detection.on_picture import NOTE, WHITE, Frame, Panel, Panels
 from vizkit.figure.palette import MARKS, class_colours
 from vizkit.image import Pixels, data_url
 from vizkit.percent import in_percent
@@ -103,7 +103,7 @@ class Given:
             return []
         names = self.names(things.labels)
         return [
-            Frame(box, WHITE, f"{names[at]} · missed", dashed=True, id=missed[at])
+            Frame(box, WHITE, f"{names[at]}{NOTE}missed", dashed=True, id=missed[at])
             if at in missed
             else Frame(box, WHITE, dashed=True)
             for at, box in enumerate(corners(things.boxes_cxcywh).tolist())
@@ -122,9 +122,10 @@ class Given:
         else:
             right = which_right(Things(*boxes), things)
             again = found_again(*boxes, right, things.labels, things.boxes_cxcywh)
+        kinds = ["" for _ in said.labels] if things is None else kinds_of(said, things)
         wrong = [
-            "" if fits else " · again" if double else "" if things is None else " · too many"
-            for fits, double in zip(right.tolist(), again.tolist(), strict=True)
+            "" if fits else f"{NOTE}said twice" if double else NOTE * bool(kind) + kind
+            for fits, double, kind in zip(right.tolist(), again.tolist(), kinds, strict=True)
         ]
         unsure = "?" if things is None and self.key[0] == f"bundled:{BUNDLED}" else ""  # it knows only drawn insects
         names, scores = [f"{name}{unsure}" for name in self.names(said.labels)], map(in_percent, said.scores.tolist())
@@ -133,7 +134,7 @@ class Given:
         if things is not None:
             tints = [RIGHT if fits else WRONG for fits in right.tolist()]
         rows = zip(corners(said.boxes_cxcywh).tolist(), tints, words, said.queries.tolist(), strict=True)
-        counts = Counted(len(wrong), wrong.count(" · again"), int(right.sum()), things and len(things.labels))
+        counts = Counted(len(wrong), int(again.sum()), int(right.sum()), things and len(things.labels))
         return [Frame(box, tint, word, id=id) for box, tint, word, id in rows], counts
 
 
@@ -255,6 +256,18 @@ def mistakes_in(of: Subject, model: "Detector", key: Hashable, number: int, scor
     things = things_of(drawn.boxes_xyxy, drawn.labels, drawn.instances.shape)
     right = int(which_right(said, things).sum())
     return len(said.labels) + len(things.labels) - 2 * right
+
+
+def kinds_of(said: "Sure", things: "Things") -> list[str]:
+    """What is wrong with each box, in the words of Many scenes."""
+    from vizkit.evaluation.scenes.boxes import KINDS, Boxes, mistakes
+
+    scores = (said.scores.numpy(), np.ones(len(things.labels), np.float32))
+    found, there = (
+        Boxes(np.zeros(len(each.labels), int), each.labels.numpy(), each.boxes_cxcywh.numpy(), score)
+        for each, score in zip((said, things), scores, strict=True)
+    )
+    return [KINDS[kind] for kind in mistakes(found, there, 0.0).kind]
 
 
 def thumbnail(of: Subject, number: int) -> str:

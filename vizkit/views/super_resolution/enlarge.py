@@ -76,8 +76,6 @@ TOLD = (
     " In the tiles below the result is off the true image by {own} of full brightness on average, that without a "
     "reference by {plain}, bicubic interpolation by {bicubic}."
 )
-
-
 MOVED = (
     " Moved, the reference has all its pixels still, for what leaves it on one side comes in on the other: it may be "
     "worth more as well as less."
@@ -107,9 +105,9 @@ def as_it_is(view: "Enlarge") -> bool:
 
 
 def place_of(what: str, key: str, when: Callable[["Enlarge"], bool]) -> Any:
-    words, help = {BLURRED: "most blurred"}, f"By default that of {what} which bicubic interpolation blurs most."
-    options = BLURRED, "patch"
-    return query("Place", help, options=options, default=BLURRED, words=words, inside=True, key=key, when=when)
+    help = f"By default that of {what} which bicubic interpolation blurs most."
+    more: Any = {"options": (BLURRED, "patch"), "belongs": ("image", "side"), "key": key, "when": when}
+    return query("Place", help, default=BLURRED, words={BLURRED: "most blurred"}, inside=True, **more)
 
 
 def where_known(*names: str) -> Callable[..., Sequence[str]]:
@@ -149,7 +147,7 @@ class Enlarge(View):
     second: str = choice(
         "Reference",
         lambda of: [NO_REFERENCE, *others(of)],
-        "An image that shows the like from nearer, best one of your uploads in the sidebar. One of more than "
+        "An image that shows the same thing from nearer, best one of your uploads in the sidebar. One of more than "
         "512 × 512 pixels is shrunk.",
         default=NO_REFERENCE,
         words={NO_REFERENCE: NO_REFERENCE},
@@ -170,6 +168,7 @@ class Enlarge(View):
         "The reference, in its pixels; what leaves it on one side comes in on the other.",
         key="sr_moved",
         inside=True,
+        belongs=("image", "reference"),
         runs=True,
         when=shrunk,
     )
@@ -344,13 +343,13 @@ class Enlarge(View):
         first = part[0].start, part[1].start
         whole = judged(of.rgb, plain, pixels) if every else ""
         yield Said(said or whole or judged(of.rgb[part], plain[shown], pixels[shown], part=True))
+        if second is None:
+            yield Line(NO_COPY)
+            yield Hint("Choose a reference that shows the same thing from nearer.")
         drawn = Transfer(of.rgb, plain[shown], pixels[shown], ("bicubic", network), at, first, **taken)
         yield canvas_of(drawn, "spot")
         if every:
             yield Download("All pixels (PNG)", partial(png_of, pixels))
-        if second is None:
-            yield Line(NO_COPY)
-            yield Hint("Choose an image that shows the like from nearer.")
         yield Numbers(lambda: {"result": pixels, "bicubic": plain})
 
     def numbers(self, made: Results) -> dict[str, np.ndarray]:

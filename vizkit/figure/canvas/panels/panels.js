@@ -70,7 +70,7 @@ export default function ({ data, parentElement, setStateValue }) {
     for (const each of regions) pen.drawImage(region(each), 0, 0, w, h)
     if (at >= 0) { dim(pen, [0, 0, w, h]); pen.imageSmoothingEnabled = false; pen.drawImage(heat(panel.heats, at), 0, 0, w, h) }
     const frames = panel.frames.filter(({ id, faint }) => !(panel.own || faint) || id === shown()), taken = []
-    const rank = ({ id, word }) => id === shown() ? 0 : word.includes(NOTE) ? 1 : 2
+    const rank = ({ id, word, dashed }) => id === shown() ? 0 : dashed ? 1 : 2 + word.includes(NOTE)  // every insect, then what is too many
     const named = frames.filter(({ word, id }) => word && (w >= NARROW || id < 0 || id === shown())).sort((a, b) => rank(a) - rank(b))
     pen.font = '600 12px ' + getComputedStyle(root).fontFamily
     for (const frame of named) taken.push(...[spot(pen, frame, w, h, taken)].filter(Boolean))
@@ -93,7 +93,7 @@ export default function ({ data, parentElement, setStateValue }) {
   const draw = () => {
     if (!root.isConnected) return
     const sentence = data.says.find(([id]) => id === shown())
-    says.textContent = sentence ? sentence[1] : ''
+    says.textContent = sentence ? sentence[1] : data.pick === 'cell' && !data.alone ? 'Point at a place to see where it looks; a click keeps it.' : ''
     data.panels.forEach((panel, i) => {
       const [, canvas, scale] = sections[i].children, at = place(panel.heats)
       if (canvas.clientWidth && state.image.naturalWidth) paint(canvas, panel, regions[i])

@@ -90,7 +90,7 @@ export default function ({ data, parentElement, setStateValue }) {
     write(data.titles[1], own.x + own.w, own.y - TOP / 2 - 1, own.w * .6 - 8, 'right')
     write(`Input, ${allColumns} × ${allRows}`, small.x, small.y - TOP / 2 - 1, small.side)
     shown('small', small)
-    if (whole) { title('Result', whole); shown('own', whole) }
+    if (whole) { title(isPart ? 'Result, part in white' : 'Result', whole); shown('own', whole) }
     near(images.own, own)
     if (data.over) {
       const [h, w] = data.over_size
@@ -99,8 +99,8 @@ export default function ({ data, parentElement, setStateValue }) {
     }
     pen.save(); pen.beginPath(); pen.rect(own.x, own.y, shareOfBar() * own.w, own.h); pen.clip()
     near(images.beside, own); pen.restore()
-    if (truth) { title(`True image, ${gridColumns * CELL} × ${gridRows * CELL}`, truth); near(images.truth, truth) }
-    const box = (x, y, w, h) => { for (const [ink, thick] of [['rgb(0 0 0 / .65)', 5], [INK, 2.5]]) { pen.strokeStyle = ink; pen.lineWidth = thick; pen.strokeRect(x, y, w, h) } }
+    if (truth) { title(isPart ? 'Part of the true image' : `True image, ${gridColumns * CELL} × ${gridRows * CELL}`, truth); near(images.truth, truth) }
+    const box = (x, y, w, h, colour = INK) => { for (const [ink, thick] of [['rgb(0 0 0 / .65)', 5], [colour, 2.5]]) { pen.strokeStyle = ink; pen.lineWidth = thick; pen.strokeRect(x, y, w, h) } }
     const frame = (place, at, r, c) => {
       const w = 1.5 * place.w / c, h = 1.5 * place.h / r, x = place.x + (at[1] + .5) * place.w / c, y = place.y + (at[0] + .5) * place.h / r
       box(x - w, y - h, 2 * w, 2 * h)
@@ -110,7 +110,7 @@ export default function ({ data, parentElement, setStateValue }) {
     pen.beginPath(); pen.arc(bar, own.y + own.h - 22, 11, 0, 7); pen.fill()
     pen.fillStyle = '#222'; pen.textAlign = 'center'; pen.font = '700 12px ' + style.fontFamily; pen.fillText('◂▸', bar, own.y + own.h - 21.5); pen.textAlign = 'left'
     for (const image of isPart ? [small, ...whole ? [whole] : []] : []) {
-      box(image.x + (left + data.first[1]) / allColumns * small.w, image.y + (top + data.first[0]) / allRows * small.h, columns / allColumns * small.w, rows / allRows * small.h)
+      box(image.x + (left + data.first[1]) / allColumns * small.w, image.y + (top + data.first[0]) / allRows * small.h, columns / allColumns * small.w, rows / allRows * small.h, '#fff')
     }
     if (truth) frame(truth, here(), rows, columns)
     const to = frame(own, here(), rows, columns)
