@@ -228,13 +228,15 @@ def lines(showing):
 
 # ---- what is done with it --------------------------------------------------------------------------------------------
 def test_the_ten_worst_are_in_the_report_with_one_click():
-    test = at_rest(opened("data_set", models=VIT))
+    test = at_rest(opened("data_set", models=VIT, image="mayfly nymph"))
     next(each for each in test.button if each.label == "The ten worst to the report").click()
     at_rest(test.run())
     fine(test)
     (entry,) = test.session_state["_report"].values()
     assert len(chosen_of(entry.item.shows.chosen, 96)) == 10
-    assert entry.item.source == TAUGHT
+    assert (entry.item.source, entry.item.image) == (TAUGHT, "")
+    figure = Showing(entry.item.shows, [Subject(lambda: load(TAUGHT), no_picture())]).blocks[-1]
+    assert len(figure.data["tiles"]) == 10
     again = at_rest(opened("data_set", **dict(parse_qsl(entry.item.link.partition("?")[2]))))
     assert "10 images chosen" in texts(again)
 
