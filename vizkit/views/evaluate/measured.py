@@ -80,7 +80,7 @@ def accuracies(found: Outcome) -> Iterator[Block]:
 HELPS = {
     "Accuracy, %": "Share of right first answers.",
     "95 % interval": "Where the accuracy would lie for other such images, 95 times in 100: bootstrap over the "
-    "images; exact binomial where all answers are right, or all are wrong.",
+    "images; exact binomial where fewer than 5 answers are wrong, or right.",
     "Loss, nats": "Mean cross-entropy. Less is better.",
     "ECE": "Expected calibration error. Less is better.",
 }
