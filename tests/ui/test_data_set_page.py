@@ -20,8 +20,8 @@ from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
 from vizkit.hosts.showing import Showing
 from vizkit.models import load
 from vizkit.views import bundled
-from vizkit.views.blocks import Line
-from vizkit.views.data_set.plane import HEAD, ISLAND, colouring
+from vizkit.views.blocks import Line, Link
+from vizkit.views.data_set.plane import HEAD, ISLAND, Plane, colouring
 from vizkit.views.data_set.recorded import TAUGHT, label_of, tile
 from vizkit.views.data_set.shortcuts import Shortcuts
 from vizkit.views.data_set.suspects import Suspects
@@ -224,6 +224,13 @@ def test_every_view_finds_what_was_planted(monkeypatch):
 
 def lines(showing):
     return [block.text for block in showing.blocks if isinstance(block, Line)]
+
+
+def test_a_model_of_other_images_is_told_which_knows_these():
+    of = Subject(lambda: load(VIT), no_picture())
+    for of.source, models in ((VIT, []), ("bundled:photographs_vit", [VIT])):
+        first = next(iter(Plane(data="digits").show(of)))
+        assert [each.model for each in (first,) if isinstance(each, Link)] == models
 
 
 # ---- what is done with it --------------------------------------------------------------------------------------------
