@@ -7,7 +7,7 @@ from jaxtyping import Float, Int, UInt8
 
 from vizkit.figure.charts import UNSEEN, Figure, framed, laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
-from vizkit.figure.palette import DARK, OTHERS, SIGNED, colours, rgb_of
+from vizkit.figure.palette import CLASSES, DARK, OTHERS, SIGNED, colours, rgb_of
 from vizkit.percent import in_percent
 
 CELL_PX = 28
@@ -84,7 +84,7 @@ def confusion(
         )
     )
     if chosen[0] in labels and chosen[1] in answers:
-        framed(figure, labels.index(chosen[0]), answers.index(chosen[1]))
+        framed(figure, labels.index(chosen[0]), answers.index(chosen[1]), colour=CLASSES[0])
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(type="category", dtick=1, showgrid=False)
     return squared(figure).update_xaxes(tickangle=-90).update_yaxes(autorange="reversed", constraintoward="top")
