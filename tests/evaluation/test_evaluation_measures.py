@@ -175,8 +175,11 @@ def test_all_right_is_not_certain_and_all_wrong_neither():
     assert (found.value, found.low, found.high) == (1.0, end, 1.0)
     found = share_interval(np.zeros(3, bool))
     assert (found.value, found.low, 1 - found.high) == (0.0, 0.0, end)
-    for answers, exact in (([0, 1], True), ([1, 0], True), ([0, 0], False)):
-        judged = judge(np.eye(2, dtype=np.float32)[answers], np.arange(2), np.arange(2))
+    three = share_interval(np.arange(2000) >= 3)  # errors that were seen: 100 % cannot be
+    assert (three.low, three.high) == pytest.approx((0.99562, 0.99969), abs=1e-5)
+    for wrong, exact in ((0, True), (4, True), (5, False), (16, True), (20, True)):
+        answers = np.eye(2, dtype=np.float32)[(np.arange(20) < wrong).astype(int)]
+        judged = judge(answers, np.zeros(20, np.int64), np.arange(2))
         assert measure(judged, ("a", "b")).exact == exact
 
 

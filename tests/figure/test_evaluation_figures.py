@@ -38,6 +38,9 @@ def test_a_matrix_has_a_cell_for_every_answer_that_was_given():
     ]  # a point lies on its cell
     assert list(cells.text) == ["8", "2", "5", "5"]
     assert "80 % of this label" in cells.hovertemplate[0]
+    one = confusion(["a", "b"], ["a", "b"], np.array([[0, 1], [0, 3]]), 0.5, ("a", "b"))
+    assert [("1 image," in said, "3 images," in said) for said in one.data[1].hovertemplate] == [(1, 0), (0, 1)]
+    assert [(frame.x0, frame.y0) for frame in one.layout.shapes] == [(0.5, -0.5)]
 
 
 def test_a_large_matrix_has_no_numbers_and_one_name_twice_stays_two():

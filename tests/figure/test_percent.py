@@ -40,7 +40,7 @@ def test_a_share_has_one_form(share):
 
 
 def test_accuracies_below_one_another_have_as_many_decimals():
-    assert [in_percent(share, 1) for share in (0.75, 1, 0.9996, 0.0512)] == ["75.0 %", "100.0 %", "100.0 %", "5.1 %"]
+    assert [in_percent(share, 1) for share in (0.75, 1, 0.9996, 0.0512)] == ["75.0 %", "100.0 %", "99.96 %", "5.1 %"]
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")

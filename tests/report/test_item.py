@@ -9,13 +9,16 @@ from vizkit.datasets import samples
 from vizkit.from_json import ReportError
 from vizkit.report.document import MOST_ITEMS, Entry, Report, opened
 from vizkit.report.item import Item, from_json, to_json
-from vizkit.report.making import ready
+from vizkit.report.making import headed, ready
 from vizkit.views.attention.statistics import Statistics
 from vizkit.views.attention.walkthrough import WalkThrough
+from vizkit.views.data_set.plane import Plane
+from vizkit.views.evaluate.results import Results
 from vizkit.views.explore import Explore
 from vizkit.views.intervene.lenses import Lenses
 from vizkit.views.relevance.maps import Maps
 from vizkit.views.rollout import Rollout
+from vizkit.views.sequences.masks import Masks
 from vizkit.views.subject import CENTRE, Subject
 from vizkit.views.super_resolution.enlarge import Enlarge
 from vizkit.writing import name_of_file
@@ -37,6 +40,15 @@ def test_a_report_is_of_the_subject_that_the_view_means():
     given = Subject(lambda: loaded, samples.picture("cat"), image="cat")
     _, _, (of,) = ready(Item(Lenses(), "x", "y", ""), given)
     assert (given.among, of.among) == (False, True)
+
+
+@pytest.mark.parametrize("shows, image", [(Plane(), ""), (Results(), ""), (Masks(), ""), (Explore(), "digit 3")])
+def test_a_figure_names_the_image_that_it_reads_and_no_other(shows, image):
+    """However it comes into the report, from an earlier file too, which names the one that was chosen then."""
+    former = to_json(item(Explore(), pixels="0123")) | {"kind": item(shows).kind, "shows": shows.record()}
+    for each in (item(shows, pixels="0123"), from_json(json.loads(json.dumps(former)))):
+        assert (each.image, bool(each.pixels)) == (image, bool(image))
+        assert ("digit 3" in headed("Title", each)) == bool(image)
 
 
 def item(shows=SHOWS[0], **changed):

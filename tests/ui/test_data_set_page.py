@@ -20,8 +20,8 @@ from vizkit.figure.evaluation.points import MOST_CHOSEN, chosen_of
 from vizkit.hosts.showing import Showing
 from vizkit.models import load
 from vizkit.views import bundled
-from vizkit.views.blocks import Line
-from vizkit.views.data_set.plane import HEAD, ISLAND, colouring
+from vizkit.views.blocks import Line, Link
+from vizkit.views.data_set.plane import HEAD, ISLAND, Plane, colouring
 from vizkit.views.data_set.recorded import TAUGHT, label_of, tile
 from vizkit.views.data_set.shortcuts import Shortcuts
 from vizkit.views.data_set.suspects import Suspects
@@ -226,15 +226,24 @@ def lines(showing):
     return [block.text for block in showing.blocks if isinstance(block, Line)]
 
 
+def test_a_model_of_other_images_is_told_which_knows_these():
+    of = Subject(lambda: load(VIT), no_picture())
+    for of.source, models in ((VIT, []), ("bundled:photographs_vit", [VIT])):
+        first = next(iter(Plane(data="digits").show(of)))
+        assert [each.model for each in (first,) if isinstance(each, Link)] == models
+
+
 # ---- what is done with it --------------------------------------------------------------------------------------------
 def test_the_ten_worst_are_in_the_report_with_one_click():
-    test = at_rest(opened("data_set", models=VIT))
+    test = at_rest(opened("data_set", models=VIT, image="mayfly nymph"))
     next(each for each in test.button if each.label == "The ten worst to the report").click()
     at_rest(test.run())
     fine(test)
     (entry,) = test.session_state["_report"].values()
     assert len(chosen_of(entry.item.shows.chosen, 96)) == 10
-    assert entry.item.source == TAUGHT
+    assert (entry.item.source, entry.item.image) == (TAUGHT, "")
+    figure = Showing(entry.item.shows, [Subject(lambda: load(TAUGHT), no_picture())]).blocks[-1]
+    assert len(figure.data["tiles"]) == 10
     again = at_rest(opened("data_set", **dict(parse_qsl(entry.item.link.partition("?")[2]))))
     assert "10 images chosen" in texts(again)
 

@@ -99,6 +99,11 @@ def test_three_models_from_the_button_to_the_pictures_of_a_cell():
     first = [(tile["label"], tile["answers"][0]["answer"], tile["answers"][0]["right"]) for tile in tiles]
     assert set(first) == {("3", "3", True)}
     assert f"{len(tiles)} of 60 images" in texts(test)
+    assert "eval_page" not in [each.key for each in test.slider]  # one page has no others
+    next(each for each in test.button if each.label == "Show all").click()
+    assert "60 of 60 images" in texts(sound(test.run()))
+    assert "Show all" not in [each.label for each in test.button]
+    test.selectbox(key="eval_label").set_value("3")
     choose(test, eval_answer=OTHERS)
     assert "No image passes" in texts(sound(test))
     assert {"eval_label", "eval_answer"} <= set(test.query_params)

@@ -1,7 +1,8 @@
 """How good the answers of one model are: accuracy, loss, calibration, confusion, by class. Libraries do the counting.
 
-Accuracy's interval is the percentile bootstrap over pictures (Efron & Tibshirani 1993); where all answers are right, or
-all wrong, resampling shows no spread, and the exact binomial interval (Clopper & Pearson 1934) takes its place.
+Accuracy's interval is the percentile bootstrap over pictures (Efron & Tibshirani 1993); where fewer than five answers
+are right, or wrong, many resamples have none of them and the bootstrap would end at 0 or 100 %: the exact binomial
+interval (Clopper & Pearson 1934) takes its place.
 Calibration: expected calibration error, 15 equal bins (Naeini et al. 2015; Guo et al. 2017).
 """
 
@@ -16,6 +17,7 @@ from jaxtyping import Bool, Float, Float32, Int
 BINS = 15
 TOP = 5
 LEVEL = 0.95
+FEW = 5  # of e⁻⁵ of all resamples none of so many is in, which is no part of a 95 % interval
 RESAMPLES, DRAWS = 2000, 1000  # of means, of ratios
 AT_ONCE = 2_000_000  # resampled pictures in memory
 ROWS = 4096  # pictures at a time, where logits are read
@@ -129,7 +131,7 @@ def measure(judged: Judged, labels: tuple[str, ...], seed: int = 0) -> Measures:
         ece=calibration_error(bins),
         bins=bins,
         classes=_by_class(judged, labels),
-        exact=bool(right.all() or not right.any()),
+        exact=_few(right),
     )
 
 
@@ -137,10 +139,14 @@ def share_interval(right: Bool[np.ndarray, " image"], seed: int = 0) -> Interval
     """Share of True, with its interval over pictures that might have been drawn instead."""
     from scipy.stats import binomtest
 
-    if right.all() or not right.any():
+    if _few(right):
         bounds = binomtest(int(right.sum()), len(right)).proportion_ci(LEVEL, method="exact")
         return Interval(float(right.mean()), float(bounds.low), float(bounds.high))
     return mean_interval(right.astype(np.float32), seed)
+
+
+def _few(right: Bool[np.ndarray, " image"]) -> bool:
+    return bool(min(right.sum(), (~right).sum()) < FEW)
 
 
 def mean_interval(values: Float32[np.ndarray, " image"], seed: int = 0) -> Interval:

@@ -11,6 +11,7 @@ from vizkit.hosts.packing import Packed
 from vizkit.hosts.stage import FRAMES_BYTES, stage
 from vizkit.settings import __version__
 from vizkit.standalone.page import around
+from vizkit.views import reads
 from vizkit.views.subject import Subject
 from vizkit.views.view import View
 
@@ -32,7 +33,7 @@ def document(view: View, of: Sequence[Subject], most_bytes: int = FRAMES_BYTES) 
     title = ": ".join(filter(None, (shows, ", ".join(models))))
     how = view.how
     read = "".join(f"<p>{escape(part)}</p>" for part in (how.read, f"It does not show {how.not_shown}", how.source))
-    images = " · ".join(dict.fromkeys(each.image for each in of if each.image))
+    images = " · ".join(dict.fromkeys(each.image for each in of if each.image and "picture" in reads(view)))
     below = f"{f'Image: {escape(images)} · ' if images else ''}vizkit {__version__}"
     return around(
         f"<h1>{escape(title)}</h1><p>{escape(view.summary().replace('`', ''))}</p>{_mounted(book)}"

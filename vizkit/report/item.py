@@ -13,7 +13,7 @@ from vizkit.analysis.attention.fusion import Fusion
 from vizkit.from_json import LATER, ReportError, read
 from vizkit.image import Box, digest_of
 from vizkit.views import FORMER as FORMER_VIEWS
-from vizkit.views import VIEWS, class_of, name_of, replaced
+from vizkit.views import VIEWS, class_of, name_of, reads, replaced
 from vizkit.views.attention.walkthrough import WalkThrough
 from vizkit.views.controls import changed
 from vizkit.views.explore import Explore
@@ -42,8 +42,8 @@ class Other:
 class Item:
     """`shows`: a view as it was set. `source`: the model as `vizkit.load` or the page takes
     it, `model` as people call it; `size_hw`: its input where the whole picture was given in its own shape; `classes`:
-    those that were typed. `image`: the name of the picture. `link`: the page of the view and its parameters, without
-    the server. Without a model `source` is "", without a picture `image`.
+    those that were typed. `image`: the name of the picture, "" of a view that reads none, whatever is chosen beside
+    it. `link`: the page of the view and its parameters, without the server. Without a model `source` is "".
 
     `edits`: changes of the picture and of the model (`interventions.Changes`). `at`: where the cursor stood, in
     fractions (x, y) of the picture. `others`: further models that are shown beside the first, on the same picture.
@@ -69,6 +69,11 @@ class Item:
     at: tuple[float, float] = field(default=CENTRE, metadata=LATER)
     others: tuple[Other, ...] = field(default=(), metadata=LATER)
     only: tuple[str, ...] = field(default=(), metadata=LATER)
+
+    def __post_init__(self) -> None:
+        if "picture" not in reads(self.shows):
+            for name in ("image", "pixels"):
+                object.__setattr__(self, name, "")
 
     @property
     def kind(self) -> str:

@@ -42,6 +42,8 @@ def ask(
     def choose(turn: int) -> None:
         for name in asked:
             control = controls(cls(**values))[name]
+            if control.follows and not turn:  # what is asked after it may bound it
+                control = controls(cls(**values | _coming(entry, cls(**values), of)))[name]
             later = LAST if control.belongs else int(control.more)
             if name in given or later != turn or not (control.when is None or control.when(cls(**values))):
                 continue
@@ -85,6 +87,17 @@ def not_here(control: Control, text: str, of: Sequence[Subject]) -> str:
     if sentence and not re.fullmatch(r"[\w .\[\]-]{1,30}", text):
         sentence = "cannot be what it says."  # a page repeats no words that somebody has put into a link
     return f"In this link {control.label} {sentence} The usual one is shown." if sentence else ""
+
+
+def _coming(entry: Entry, view: View, of: Sequence[Subject]) -> dict[str, Any]:
+    """Choices that few change, as their widgets have them already."""
+    found: dict[str, Any] = {}
+    for name, control in controls(view).items():
+        key = key_of(entry, name, control)
+        value = st.session_state.get(key, st.query_params.get(key))
+        if control.more and control.kind == "choice" and value in options(control, of):
+            found[name] = value
+    return found
 
 
 def _told(key: str, control: Control, read: Callable[[Any], Any], default: Any) -> Any:

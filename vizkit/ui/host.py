@@ -25,7 +25,7 @@ from vizkit.ui.sidebar import folders, inputs
 from vizkit.ui.widgets import over_training
 from vizkit.ui.widgets.save import save
 from vizkit.ui.widgets.stage import stage
-from vizkit.views import Entry, class_of, content, meant, reads
+from vizkit.views import Entry, class_of, content, meant
 from vizkit.views import entry as entry_of
 from vizkit.views.blocks import Block, Blocks, Later
 from vizkit.views.controls import controls, rule_of
@@ -111,9 +111,8 @@ def _one(to: Drawing, index: int, played: list[bool]) -> None:
     if to.of:
         others = to.of[1:] if to.view.together else to.of[0].beside if to.view.among else ()
         item = item_of(to.of[0], to.view, to.opacity, [each for each in others if isinstance(each, NamedSubject)])
-        item = item if "picture" in reads(to.view) else replace(item, image="")
     else:
-        item = item_alone(to.view, "picture" in reads(to.view))
+        item = item_alone(to.view)
     save(key, item, to.of[0] if to.of else to.without, to.files, choices(to.small))
 
 

@@ -148,10 +148,10 @@ def content(view: "View", of: Any) -> "Blocks":
 
 
 def reads(view: "View") -> Reads:
-    """What it shows something of, as it is set."""
-    own = entry(view)
-    if own.only is None:
-        return own.reads
+    """What it shows something of, as it is set; of both where it is in no list."""
+    own = next((each for each in VIEWS.values() if each.module == where(view)), None)
+    if own is None or own.only is None:
+        return own.reads if own else "picture and models"
     return own.reads if (getattr(view, own.only.field) == own.only.option) is own.only.reads else "nothing"
 
 

@@ -135,15 +135,16 @@ def test_hiding_the_mark_takes_the_answers_with_it_and_hiding_elsewhere_does_not
     said = verdict(found, first, hidden)
     assert said.startswith(f"In {len(first.rows)} of 60 images of “label 0” the model looks at a place in the top left")
     assert said.endswith(
-        "With it covered 0 % of them are right instead of 100 %, with another place covered 100 %: a shortcut."
+        f"With the place covered 0 % of the {len(first.rows)} are right instead of 100 %, with another place covered "
+        "100 %: a shortcut."
     )
-    assert verdict(found, first, None).endswith("other labels, of whose 60 images 0 reach the mean of these.")
+    assert verdict(found, first, None).endswith("other labels. It looks there as much in 0 of their 60 images.")
     maps = found.maps.copy()
     maps[np.flatnonzero(found.target == 1)[:3]] = max(
         maps[first.rows], key=lambda each: each[first.place].sum() / each.sum()
     )
     also = next(each for each in shortcuts(replace(found, maps=maps)) if each.label == 0 and each.place[0, 0])
-    assert "of whose 60 images 3 reach the mean of these" in verdict(found, also, None)
+    assert "as much in 3 of their 60 images" in verdict(found, also, None)
     assert by_effect([(also, None), (also, "why not"), (first, hidden)])[0][0] is first
 
 
@@ -176,7 +177,7 @@ def test_a_mark_that_causes_errors_is_no_shortcut_that_was_not_found():
     assert (hidden.before.value, hidden.after.value, hidden.elsewhere.value) == (0, 1, 0)
     assert hidden.effect == "rises"
     said = verdict(misled, first, hidden)
-    assert "With it covered 100 % of them are right instead of 0 %, with another place covered 0 %" in said
+    assert "are right instead of 0 %, with another place covered 0 %" in said
     assert said.endswith(": what lies there causes errors, so the model takes it for a sign of another label.")
     assert "No shortcut" not in said
 

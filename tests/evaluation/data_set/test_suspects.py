@@ -9,6 +9,7 @@ from tests.evaluation.data_set.toys import blobs, recorded
 from vizkit.analysis.data_set import picture
 from vizkit.evaluation.data_set import suspects, suspects_csv
 from vizkit.evaluation.data_set.suspects import copies, fences, wrong_labels
+from vizkit.percent import in_percent
 
 
 def of_kind(found, kind):
@@ -27,6 +28,7 @@ def test_wrong_labels_are_found_and_mended():
     assert len(rows - {*wrong.tolist()}) <= 2
     assert all(one.proposal == true[one.row] for one in found if one.row in wrong)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    assert all(f"probes give {in_percent(1 - one.score)} to it" in one.said for one in found)  # what they are sorted by
 
 
 def test_clean_labels_are_left_alone():

@@ -26,6 +26,7 @@ def test_a_view_is_saved_as_a_page_that_plays(view, of):
     assert book
     assert (json.loads(book[1])["field"] is not None) == bool(source)
     assert page.count("<title>") == 1
+    assert ("Image: " in page) == bool(of.image and source)
 
 
 def test_a_picture_is_as_wide_as_the_dialog_says(monkeypatch):

@@ -219,13 +219,13 @@ def shortcut(
     clear = score >= CLEAR
     found = (
         f"n {of_all(members, of_label, 'image')} of “{label}” the model looks at a place {where} more than in other "
+        f"labels. It looks there as much in {alike:,} of their {counted(others, 'image')}."
     )
-    reach = "reaches" if alike == 1 else "reach"
-    found += f"labels, of whose {counted(others, 'image')} {alike:,} {reach} the mean of these."
     if accuracies is None:
         return f"I{found}" if clear else f"No clear shortcut: i{found}"
     before, after, other = (percent(each) for each in accuracies)
-    found += f" With it covered {after} of them are right instead of {before}, with another place covered {other}"
+    found += f" With the place covered {after} of the {members:,} are right instead of {before}, with another"
+    found += f" place covered {other}"
     if effect == "rises":
         return f"I{found}: what lies there causes errors, so the model takes it for a sign of another label."
     if clear and effect:

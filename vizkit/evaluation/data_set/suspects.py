@@ -71,8 +71,8 @@ def _labels(found: Recorded, seed: int, told: OutOfSample | None) -> Iterator[Su
     own, both = found.target[told.rows], told.both
     for at, score in wrong_labels(own, both):
         proposal = int(both[at].argmax())
-        named, share = found.labels[proposal], both[at, proposal]
-        said = f"Labelled {found.labels[own[at]]}, but probes say {named} ({in_percent(share)})."
+        given, share = in_percent(1 - score), in_percent(both[at, proposal])
+        said = f"Labelled {found.labels[own[at]]}: probes give {given} to it, {share} to {found.labels[proposal]}."
         yield Suspect(int(told.rows[at]), "label", score, said, proposal=proposal)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float, Int, UInt8
 
-from vizkit.figure.charts import UNSEEN, Figure, laid_out, literal, squared
+from vizkit.figure.charts import UNSEEN, Figure, framed, laid_out, literal, squared
 from vizkit.figure.class_bars import distinct
-from vizkit.figure.palette import DARK, OTHERS, SIGNED, colours, rgb_of
+from vizkit.figure.palette import CLASSES, DARK, OTHERS, SIGNED, colours, rgb_of
 from vizkit.percent import in_percent
 
 CELL_PX = 28
@@ -36,9 +36,14 @@ def grounds(counts: Int[np.ndarray, "label answer"], top: float) -> UInt8[np.nda
 
 
 def confusion(
-    labels: Sequence[str], answers: Sequence[str], counts: Int[np.ndarray, "label answer"], top: float
+    labels: Sequence[str],
+    answers: Sequence[str],
+    counts: Int[np.ndarray, "label answer"],
+    top: float,
+    chosen: tuple[str | None, str | None] = (None, None),
 ) -> Figure:
-    """Rows are labels, row 0 on top; columns are answers. Cells have the colours of `grounds`, empty ones none.
+    """Rows are labels, row 0 on top; columns are answers. Cells have the colours of `grounds`, empty ones none; the
+    `chosen` one has a frame.
 
     A heat map cannot be clicked, so a point lies on every cell, which carries (label, answer).
     """
@@ -70,13 +75,16 @@ def confusion(
             text=[f"{counts[row, column]:,}" for row, column in at] if numbered else None,
             customdata=[(labels[row], answers[column]) for row, column in at],
             hovertemplate=[
-                f"label: {rows[row]}<br>answer: {columns[column]}<br>{counts[row, column]:,} images, "
+                f"label: {rows[row]}<br>answer: {columns[column]}<br>"
+                f"{counts[row, column]:,} image{'s' * bool(counts[row, column] > 1)}, "
                 f"{in_percent(shares[row, column])} of this label<extra></extra>"
                 for row, column in at
             ],
             **UNSEEN,
         )
     )
+    if chosen[0] in labels and chosen[1] in answers:
+        framed(figure, labels.index(chosen[0]), answers.index(chosen[1]), colour=CLASSES[0])
     for update in (figure.update_xaxes, figure.update_yaxes):
         update(type="category", dtick=1, showgrid=False)
     return squared(figure).update_xaxes(tickangle=-90).update_yaxes(autorange="reversed", constraintoward="top")

@@ -31,7 +31,7 @@ def reliability(
             "line": {"color": colour, "width": 1},
         },
         customdata=[*zip(confidence, images, strict=True)],
-        hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>%{customdata[1]:,} images"
+        hovertemplate="mean probability %{customdata[0]:.3f}<br>share right %{y:.3f}<br>images: %{customdata[1]:,}"
         "<extra></extra>",
     )
     diagonal = line([0, 1], [0, 1], "as often right as it says", OTHERS, 2, "dash", hoverinfo="skip")

@@ -61,11 +61,11 @@ def _facts_of(of: NamedSubject) -> tuple[str, str, tuple[int, int] | None, tuple
     return bare(of.source), title(of.source), size_hw, classes_of(of.source)
 
 
-def item_alone(shows: Any, picture: bool) -> "Item":
-    """Of what depends on no model; on the chosen image where there is a `picture`."""
+def item_alone(shows: Any) -> "Item":
+    """Of what depends on no model."""
     from vizkit.report.item import Item
 
-    return Item(shows, "", "", str(st.session_state.get("image", "")) if picture else "", link=link(), at=cursor())
+    return Item(shows, "", "", str(st.session_state.get("image", "")), link=link(), at=cursor())
 
 
 def inputs_again(item: "Item", picture: Picture | None, named: PictureOf | None = None) -> Subject:

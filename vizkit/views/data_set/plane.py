@@ -19,6 +19,7 @@ from vizkit.figure.evaluation.points import Colouring, by_kind, by_number, chose
 from vizkit.figure.palette import CLASSES, MARKS
 from vizkit.traces import NotApplicable
 from vizkit.views.blocks import (
+    Block,
     Blocks,
     Canvas,
     Chart,
@@ -111,7 +112,13 @@ class Plane(OfData):
         "van der Maaten & Hinton 2008; Poličar et al. 2024 (openTSNE); trustworthiness: Venna & Kaski 2001",
     )
 
+    def leads(self, block: Block) -> bool:
+        """Alone the map, or of chosen images these."""
+        return isinstance(block, Canvas) and block.script == ("vizkit_evaluated" if self.chosen else "vizkit_points")
+
     def title(self, of: Subject) -> str:
+        if self.staged and self.chosen:
+            return f"{self.called(of)}: images chosen on the map"
         return f"{self.called(of)}: images near by {SPACES[self.near(of)]}, {LAYOUTS[self.layout]}"
 
     def show(self, of: Subject) -> Blocks:

@@ -25,7 +25,7 @@ from vizkit.image import RGB, data_url, seen, side_of
 from vizkit.percent import in_percent
 from vizkit.traces import NotApplicable, not_applicable
 from vizkit.views import bundled
-from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Picture, in_rows
+from vizkit.views.blocks import Blocks, Canvas, Hint, Job, Later, Line, Link, Picture, in_rows
 from vizkit.views.controls import choice, folder
 from vizkit.views.data_set import PLANTED, PLANTED_WORDS, TAUGHT
 from vizkit.views.distillation.labelled import FOLDER, WORDS, awaited, sets
@@ -137,6 +137,9 @@ class OfData(View):
         some of the images stand there, which need no model."""
         if sentence := awaited(of, self.data, self.folder):
             raise NotApplicable(sentence)
+        pictures = self.data.partition(":")[0]
+        if (model := bundled.known(of.source)) and model.pictures != pictures and (own := bundled.names(pictures)):
+            yield Link(f"Ask {bundled.title(own[0])}, which knows these images", self, model=own[0])
         key, count, run = self.key(of), None if self.data == PLANTED else int(self.images), self.run(of)
         words = f"{of.name} looks at {f'up to {count:,}' if count else 'all'} images"
         opened = partial(images_of, of, self.source(of), self.split, count)

@@ -25,6 +25,10 @@ NAMES |= {"dark": "dark", "light": "light", "blurred": "blurred", "size": "odd s
 LONGEST = 8000  # characters of what is decided
 KEEP, LEAVE_OUT = "keep", "drop"
 STEP = ("suspects",)
+PROBES = (
+    "Probes are classifiers of the model's features, trained without the image: the less they give to a label, the "
+    "earlier it stands."
+)
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,8 @@ class Suspects(OfData):
         if len(own) > AT_ONCE:
             which = f"{at + 1} to {min(at + AT_ONCE, len(own))} of {len(own)}"
             yield Line(f"{which}, by kind, the worst of each first.")
+        if any(one.kind == "label" for one in own):
+            yield Line(PROBES)
         if own:
             warning = remarks.unsure(sum(one.kind == "label" for one in every), labels[2] if wrong else 0)
             yield from self.shown(of, found, own[at : at + AT_ONCE], "" if known else warning)

@@ -80,7 +80,7 @@ def accuracies(found: Outcome) -> Iterator[Block]:
 HELPS = {
     "Accuracy, %": "Share of right first answers.",
     "95 % interval": "Where the accuracy would lie for other such images, 95 times in 100: bootstrap over the "
-    "images; exact binomial where all answers are right, or all are wrong.",
+    "images; exact binomial where fewer than 5 answers are wrong, or right.",
     "Loss, nats": "Mean cross-entropy. Less is better.",
     "ECE": "Expected calibration error. Less is better.",
 }
@@ -113,8 +113,10 @@ def smaller(found: Outcome) -> str:
     )
 
 
-def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[Block]:
-    """`picks`: the fields that a click on a cell sets."""
+def matrix(
+    found: Outcome, model: int, picks: tuple[str, ...] = (), chosen: tuple[str | None, str | None] = (None, None)
+) -> Iterator[Block]:
+    """`picks`: the fields that a click on a cell sets; `chosen`: what they are."""
     counts = confusion(found.judged[model], len(found.labels))
     shown = np.arange(len(found.labels))
     wrong = counts.sum(1) - np.diagonal(counts) + (counts[:, :-1].sum(0) - np.diagonal(counts))
@@ -127,7 +129,7 @@ def matrix(found: Outcome, model: int, picks: tuple[str, ...] = ()) -> Iterator[
     name, cells = found.models[model].name, counts[np.ix_(shown, columns)]
     title, top = f"{name}: what each label is taken for", most_mistaken(found)
     yield Chart(
-        drawn(named, answered, cells, top),
+        drawn(named, answered, cells, top, chosen),
         f"Confusion matrix of {name}",
         title,
         picks,

@@ -1,12 +1,15 @@
 """Results: several models on the same labelled images, from a recorded evaluation or from one's own."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from vizkit.analysis.remarks.evaluation import absent
-from vizkit.analysis.remarks.remark import joined
+from vizkit.analysis.remarks.remark import counted, joined
 from vizkit.datasets.image_set import DatasetError, ImageSet
 from vizkit.evaluation import browsing, tables
 from vizkit.evaluation.measures import confusion
@@ -22,6 +25,7 @@ from vizkit.views.blocks import (
     Hint,
     Later,
     Line,
+    Link,
     Numbers,
     Picture,
     Process,
@@ -100,9 +104,15 @@ def answers(of: Sequence[Subject], view: "Results") -> list[str]:
     return [*labels(of, view), OTHERS]
 
 
+def in_focus(of: Sequence[Subject], view: "Results", found: Outcome) -> int:
+    """The model in detail, before its own answers are there another."""
+    names = [row.name for row in found.models]
+    return next(names.index(name) for name in (view.model, *models(of, view)) if name in names)
+
+
 def pages(of: Sequence[Subject], view: "Results") -> int:
     found = outcome(of, view)
-    return -(-len(found.rows) // AT_ONCE)
+    return browsing.paged(len(view.chosen(found, in_focus(of, view, found))), 1, AT_ONCE)[0]
 
 
 class Results(View):
@@ -168,7 +178,7 @@ class Results(View):
 
     def found(self, of: Subject, found: Outcome) -> Iterator[Block]:
         names = [row.name for row in found.models]
-        model = next(names.index(name) for name in (self.model, *models([of], self)) if name in names)
+        model = in_focus([of], self, found)
         runs = [run.name for run in map(run_of, of.chosen) if run and run.name not in (*names, *bundled.MODELS)]
         if runs:
             yield Hint(f"{joined(runs)} learned other images than these: evaluate it above on test images of its own.")
@@ -190,7 +200,7 @@ class Results(View):
         yield from nearest(found)
         both = dict.fromkeys((model, names.index(spoken_of(found, of.chosen))))
         yield side_by_side(
-            (*accuracies(found), *matrix(found, model, ("label", "answer"))),
+            (*accuracies(found), *matrix(found, model, ("label", "answer"), (self.label, self.answer))),
             self.pictures(of, found, model),
             widths=(1, 1.1),
         )
@@ -211,8 +221,8 @@ class Results(View):
         )
 
     # ---- the pictures ------------------------------------------------------------------------------------------------
-    def pictures(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
-        """To leaf through: the label, and below it what each model answered."""
+    def chosen(self, found: Outcome, model: int) -> np.ndarray:
+        """Which images pass, in their order."""
         judged = found.judged[model]
         place = {name: index for index, name in enumerate((*found.labels, OTHERS))}
         cell = None not in (self.label, self.answer) and ANY not in (self.label, self.answer)
@@ -223,12 +233,18 @@ class Results(View):
         )
         common = browsing.common_answers([each.answer for each in found.judged], found.classes)
         images = browsing.matching(judged, browsing.disagreement(common), chosen)
-        images = browsing.ordered(judged, images, self.order)
+        return browsing.ordered(judged, images, self.order)
+
+    def pictures(self, of: Subject, found: Outcome, model: int) -> Iterator[Block]:
+        """To leaf through: the label, and below it what each model answered."""
+        images = self.chosen(found, model)
         _, at_once = browsing.paged(len(images), self.page, AT_ONCE)
         asked = (("with the label", self.label), ("answered", self.answer))
         which = " ".join(f"{what} {name}" for what, name in asked if name not in (None, ANY))
-        count = f"{len(images):,} of {len(judged.target):,} images {which}".rstrip()
+        count = f"{len(images):,} of {counted(len(found.rows), 'image')} {which}".rstrip()
         yield Heading(f"{count}, {self.order} for {found.models[model].name}")
+        if which:
+            yield Link("Show all", replace(self, label=ANY, answer=ANY, page=1))
         if not len(images):
             yield Line("No image passes.")
             yield Hint("Choose other answers.")

@@ -23,14 +23,24 @@ export default function ({ data, parentElement, setTriggerValue }) {
       }
       return own
     }
-    const [first, ...others] = tile.answers
+    const [first, ...others] = tile.answers, names = tile.answers.map(({ model }) => model)
+    const short = name => {                              // so many letters as tell it from the others
+      const alike = length => names.some(each => each !== name && each.startsWith(name.slice(0, length)))
+      let length = 1
+      while (length < name.length && alike(length)) length++
+      return name.slice(0, length)
+    }
     if (first) {
       const words = make('p', '', verdict(first))
       words.append(line(first), make('span', first.answer, 'answer'), make('span', `${first.sure} %`, 'sure'))
       caption.append(words)
     }
     if (others.length) caption.append(make('p'))
-    others.forEach(each => caption.lastChild.append(line(each)))
+    for (const each of others) {
+      const own = line(each)
+      own.prepend(make('small', short(each.model)))
+      caption.lastChild.append(own)
+    }
     const actions = make('div', '', 'actions')
     for (const page of data.pages ?? []) {
       const button = make('button', page)

@@ -3,7 +3,8 @@
 // which Python is told by their numbers from 1, "3 7 12-15". The wheel zooms once the plane has the focus, so that a page scrolls.
 
 const POINTS = new WeakMap()
-const PAD = 26, MOST_ZOOM = 60, PICTURE_PX = [20, 60], CLICK_PX = 5, TIP_PX = 112, NAME_PX = 14
+const PAD = 26, MOST_ZOOM = 60, PICTURE_PX = [20, 60], CLICK_PX = 5, TIP_PX = 112, NAME_PX = 14, AWAY_PX = 22
+const BESIDE = [0, 1, -1, 2, -2].flatMap(down => [0, .5, -.5, 1, -1].map(right => [right, down])) // of a name, from the middle of its group
 
 const numbers = (text, count) => {                     // "3 7 12-15", from 1 → indices from 0
   const found = new Set()
@@ -117,7 +118,7 @@ export default function ({ data, parentElement, setStateValue }) {
       pen.globalAlpha = 1
       seen.forEach(i => { if (state.chosen.has(i)) one(i) })
     }
-    name(pen, ratio, ink)
+    name(pen, ratio, ink, seen)
     const shown = state.hovered ?? (canvas.matches(':focus-visible') ? state.focus : undefined)
     if (shown !== undefined) {
       const px = (pictures ? side * 1.35 : 4 * radius / ratio) * ratio, rim = px + 5 * ratio
@@ -135,14 +136,22 @@ export default function ({ data, parentElement, setStateValue }) {
     tell(shown)
     Object.assign(canvas.dataset, { zoom: state.zoom.toFixed(2), seen: seen.length, drawn: pictures ? 'pictures' : 'dots', chosen: state.chosen.size })
   }
-  const name = (pen, ratio, ink) => {                   // the groups, the largest first; none over another
+  const name = (pen, ratio, ink, seen) => {             // the groups, the largest first: where fewest points are covered, none over another
     const taken = []
     Object.assign(pen, { font: `600 ${NAME_PX * ratio}px ${getComputedStyle(said).fontFamily}`, textAlign: 'center', textBaseline: 'middle', lineWidth: 4 * ratio })
     for (const [words, i] of data.groups) {
       const wide = pen.measureText(words).width / ratio, half = wide / 2 + 4
-      const x = half > canvas.clientWidth / 2 ? canvas.clientWidth / 2 : clamp(left(i), half, canvas.clientWidth - half), y = top(i)
-      if (left(i) < 0 || left(i) > canvas.clientWidth || y < 0 || y > canvas.clientHeight) continue
-      if (taken.some(([x0, y0, half0]) => Math.abs(x - x0) < half + half0 && Math.abs(y - y0) < 1.3 * NAME_PX)) continue
+      if (left(i) < 0 || left(i) > canvas.clientWidth || top(i) < 0 || top(i) > canvas.clientHeight) continue
+      const near = seen.filter(each => Math.hypot(left(each) - left(i), top(each) - top(i)) < half + 2 * AWAY_PX)
+      const free = BESIDE.flatMap(([right, down]) => {
+        const x = half > canvas.clientWidth / 2 ? canvas.clientWidth / 2 : clamp(left(i) + right * (half + AWAY_PX), half, canvas.clientWidth - half)
+        const y = clamp(top(i) + down * AWAY_PX, NAME_PX, canvas.clientHeight - NAME_PX)
+        if (taken.some(([x0, y0, half0]) => Math.abs(x - x0) < half + half0 && Math.abs(y - y0) < 1.3 * NAME_PX)) return []
+        const covered = near.filter(each => Math.abs(left(each) - x) < half && Math.abs(top(each) - y) < NAME_PX / 1.5)
+        return [[covered.length + Math.hypot(right, down) / 2, x, y]]
+      })
+      if (!free.length) continue
+      const [, x, y] = free.reduce((best, each) => each[0] < best[0] ? each : best)
       taken.push([x, y, half])
       pen.strokeStyle = getComputedStyle(canvas).backgroundColor; pen.strokeText(words, x * ratio, y * ratio)
       pen.fillStyle = ink; pen.fillText(words, x * ratio, y * ratio)
