@@ -192,7 +192,8 @@ def test_of_the_image_as_it_is_a_part_is_sent_with_the_place_in_the_whole():
     assert data["reference"] == data["truth"] == data["says"] == ""
     (paper,) = canvas.still
     marks, _ = paper.draw(452.0)
-    part, place = (each for each in marks if isinstance(each, Outline) and each.colour == "#f59e0b")
+    outlines = {each.colour: each for each in marks if isinstance(each, Outline)}
+    part, place = outlines["#ffffff"], outlines["#f59e0b"]
     small, own = (each for each in marks if isinstance(each, Raster) and each.width > 100)
     assert (part.x, part.y) == pytest.approx((small.x + 44 / 224 * small.width, small.y))
     assert place.x + place.width / 2 == pytest.approx(own.x + 156.5 / 180 * own.width)

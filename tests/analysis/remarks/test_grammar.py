@@ -429,6 +429,7 @@ EVERY = {
         detection.of_matching("scene 6", things, p, q, same=same, differ=[("1 leech", (3, p), (4, q))] * things)
         for things, p, q, same in product((0, 1, 2, 8), SHARES, SHARES, (False, True))
     ),
+    detection.of_another: lambda: (detection.of_another(3, "1 leech", p, 4, q) for p, q in product(SHARES, SHARES)),
     detection.of_masks: lambda: (
         detection.of_masks(things, found, p) for things, found, p in product((0, 1, 2), (0, 1, 2), SHARES)
     ),
@@ -647,7 +648,7 @@ EVERY = {
     ),
     interventions.of_contributions: lambda: (
         interventions.of_contributions(
-            "ant", sign * torch.arange(4.0).view(2, 2), torch.tensor([0.1, -0.001]), 2.0, before
+            "ant", sign * torch.arange(4.0).view(2, 2), torch.ones(2), torch.tensor([0.1, -0.001]), 2.0, before
         )
         for sign, before in product((-1, 1), (0, 7))
     ),

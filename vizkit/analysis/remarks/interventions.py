@@ -230,8 +230,8 @@ def of_contributions(
     words = f"Of the {_signed(total)} for {name}, {gives}"
     against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] <= -0.005 else ""
     layer, head = divmod(int(heads.argmax()), heads.shape[1])
-    one = f"head {head + 1} of layer {before + layer + 1}"
-    return f"{words}{against}. Of the heads, {one} gives the most ({_signed(float(heads.max()))})."
+    one = f"head {head + 1} of layer {before + layer + 1} gives the most ({_signed(float(heads.max()))})"
+    return f"{words}{against}. Of the heads, {one if heads.max() > 0 else 'none adds to it'}."
 
 
 def of_patching(

@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from vizkit.analysis.distillation.loss import (
-    gradient_sizes,
     kl,
     kl_by_label,
     losses,
@@ -29,7 +28,7 @@ from vizkit.datasets.samples import INSECTS
 from vizkit.figure.class_bars import FLOOR, Axis, reach
 from vizkit.figure.distillation.lines_at import Line as Curve
 from vizkit.figure.distillation.lines_at import lines_at
-from vizkit.figure.palette import CLASSES, OTHERS
+from vizkit.figure.palette import OTHERS
 from vizkit.traces import not_applicable
 from vizkit.views import bundled
 from vizkit.views.blocks import (
@@ -53,6 +52,7 @@ from vizkit.views.controls import choice, folder, number, switch, text
 from vizkit.views.distillation import TYPED, tokens
 from vizkit.views.distillation.beside import ALONE, CLS, DIST, MEAN, TEACHER, Answer, answers_of
 from vizkit.views.distillation.classes import MOST, TEMPERATURES, Classes, class_names, known_label
+from vizkit.views.distillation.differences import gradients, pays
 from vizkit.views.distillation.labelled import FOLDER, WORDS
 from vizkit.views.distillation.typed_logits import GOLDEN, TypedError, read
 from vizkit.views.subject import Subject
@@ -61,7 +61,6 @@ from vizkit.views.view import How, View
 MODEL = "the model"
 DARK = "How all others share what the first choice leaves"
 FEW = 7  # rows of the answers of a model: the first five, and the others as one
-LOWEST = 0.5  # temperature of the gradient's chart; below, answers are nearly hard, and the losses nearly flat
 TAUGHT = ("teacher", "by_class", "gradient")  # the numbers of a student beside its teacher
 BESIDE = {"cls": CLS, "dist": DIST, "alone": ALONE}  # logits of others, as they are saved
 NOTHING = torch.zeros(0)
@@ -367,39 +366,6 @@ class Temperature(View):
 def _with_others(shares: list[float], count: int) -> list[float]:
     """The first `count`, and all others as one."""
     return [*shares[:count], *([sum(shares[count:])] if shares[count:] else [])]
-
-
-def pays(classes: Classes, found: Mapping[str, Tensor], whose: str, total: str) -> Iterator[tuple[Block, ...]]:
-    """What the student pays for every difference: a row is a class in all of them."""
-    parts, steep = (found[each][list(classes.shown)].tolist() for each in TAUGHT[1:])
-    yield (
-        Heading("Adds to KL"),
-        classes.bars(parts, "What every class adds to KL", None, signed(found["by_class"]), "nats"),
-        Line(f"Of {whose}: together {total}. Below zero: it gives the class more than the teacher."),
-    )
-    yield (
-        Heading("Gradient"),
-        classes.bars(steep, "Gradient of the soft loss on every logit", None, signed(found["gradient"]), "∂L / ∂z"),
-        Line(f"Of the T² · KL of {whose}. Training goes against it: to the left a logit rises."),
-    )
-
-
-def signed(values: Tensor) -> Axis:
-    return Axis(reach(values.tolist()), signed=True)
-
-
-def gradients(teacher: Tensor, student: Tensor, label: Tensor, t: float) -> Blocks:
-    sizes = gradient_sizes(teacher[None], student[None], label, temperatures(81, LOWEST))
-    count = len(sizes.temperatures)
-    lines = [
-        Curve("T² · KL", sizes.scaled.numpy(), CLASSES[0]),
-        Curve("KL", sizes.plain.numpy(), CLASSES[1]),
-        Curve("cross-entropy, label", [sizes.label] * count, CLASSES[2], "dash"),
-        Curve("T² · KL as T → ∞", [sizes.limit] * count, OTHERS, "dot"),
-    ]
-    figure = lines_at(sizes.temperatures.numpy(), lines, max(t, LOWEST), "temperature T", "‖∂L / ∂z‖", log_y=True)
-    yield Chart(figure, "Length of the gradient by T")
-    yield Line("Without T² the teacher's gradient vanishes beside the label's as T grows.")
 
 
 def at_temperature(t: float) -> str:

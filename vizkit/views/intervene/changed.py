@@ -144,5 +144,5 @@ def compared(
     if maps[now] is not before:
         fixed, (one, other) = replace(SIGNED_SHARES, equal=1.0), (names[at].partition(": ")[0] for at in (now, 0))
         tiles.append(Tile(f"{other} → {one}: more (red), less (blue)", moved, scale=fixed))
-        words += "; that of differences is the same for all changes"
+        words += "; differences on one of their own, the same for all changes"
     yield Tiles(words, tuple(tiles), title, tile_px=150, **picks)
