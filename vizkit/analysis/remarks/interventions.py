@@ -231,7 +231,7 @@ def of_contributions(
     against = f"; {least} says most against it ({_signed(parts[least])})" if parts[least] <= -0.005 else ""
     layer, head = divmod(int(heads.argmax()), heads.shape[1])
     one = f"head {head + 1} of layer {before + layer + 1} gives the most ({_signed(float(heads.max()))})"
-    return f"{words}{against}. Of the heads, {one if heads.max() > 0 else 'none adds to it'}."
+    return f"{words}{against}. Of the heads, {one if heads.max() > 0 else 'not one adds to it'}."
 
 
 def of_patching(
