@@ -29,6 +29,7 @@ def test_the_canvas_is_sent_the_relevance_of_all_places():
     assert "The reference brings" in texts(test)
 
 
+@pytest.mark.product
 @pytest.mark.parametrize("reference", ["noise", "another kind", "china"])
 def test_a_useless_reference_is_said_to_bring_nothing(reference):
     test = opened("super_resolution", sr_reference=reference)
