@@ -37,6 +37,7 @@ def test_from_a_zip_to_the_saved_report(page, server, zipped):
     expect(page.get_by_text("80 of 80 images, hardest first")).to_be_visible(timeout=LONG_MS)
     expect(page.get_by_text("right most often")).to_be_visible()
     expect(page.locator(f"{MAIN} [data-testid='stPlotlyChart']").nth(2)).to_be_visible()  # a calibration or two
+    ready(page)  # a chart that is drawn anew between the pointer and the click has no cell under it
 
     # A cell that is no picker's first choice: sixes that were answered six.
     matrix = page.locator(f"{MAIN} [data-testid='stPlotlyChart']").nth(1)
